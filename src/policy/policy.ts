@@ -5,7 +5,7 @@
 import type { Pattern } from "../base/ids.ts";
 import type { RoleLimits } from "../base/limits.ts";
 import type { Condition } from "./conditions.ts";
-import type { DataClass, Labels } from "./labels.ts";
+import type { DataClass, Labels } from "../base/labels.ts";
 import type { ArgumentsSchema } from "./schema.ts";
 
 export type ToolEffect = "read" | "write" | "send" | "spend" | "execute";

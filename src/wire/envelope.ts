@@ -1,0 +1,274 @@
+// An envelope's bytes: decoding in one strict pass, and the canonical encoding (spec: wire, Envelope).
+// The names of all bodies' members are distinct, so a body is read before its kind or status is
+// known and the set of members seen is held against what the kind or status asks for.
+
+import { isSessionId, U64_MAX } from "../base/ids.ts";
+import { DATA_CLASSES } from "../base/labels.ts";
+import { Cursor, type FieldNames, fieldNames } from "./cursor.ts";
+import { FrameFault } from "./fault.ts";
+import { JsonString, stringToken } from "./json_string.ts";
+import {
+  DENY_REASONS,
+  type Envelope,
+  ERROR_CODES,
+  type Message,
+  PROTOCOL_VERSION,
+  type ToolResponse,
+} from "./message.ts";
+
+const ENVELOPE = fieldNames("v", "id", "final", "msg");
+const MESSAGE = fieldNames("kind", "body");
+const BODY = fieldNames(
+  ...["session", "call", "tool", "arguments"],
+  ...["status", "approval", "expires", "content", "class", "untrusted", "truncated", "message", "reason"],
+  ...["code", "detail"],
+);
+
+function mask(fields: FieldNames, ...names: string[]): number {
+  return names.reduce((bits, name) => bits | (1 << fields.names.indexOf(name)), 0);
+}
+
+const ENVELOPE_MASK = mask(ENVELOPE, ...ENVELOPE.names);
+const MESSAGE_MASK = mask(MESSAGE, ...MESSAGE.names);
+const REQUEST_MASK = mask(BODY, "session", "call", "tool", "arguments");
+const PENDING_MASK = mask(BODY, "status", "approval", "expires");
+const RESULT_MASK = mask(BODY, "status", "content", "class", "untrusted", "truncated");
+const FAILED_MASK = mask(BODY, "status", "message");
+const DENIED_MASK = mask(BODY, "status", "reason");
+const ERROR_MASK = mask(BODY, "code", "detail");
+
+/** Decodes one body. @throws FrameFault `json`, or `bad_version` for a valid envelope whose `v` is not 1 */
+export function decodeBody(body: Buffer): Envelope {
+  const envelope = decodeEnvelope(body);
+  return { ...envelope, msg: textMessage(envelope.msg) };
+}
+
+/** The same with long texts left as the bytes they are: what the broker reads. The bytes must not change. */
+export function decodeEnvelope(body: Buffer): Envelope<JsonString> {
+  const cursor = new Cursor(body);
+  let seen = 0;
+  let v = 0;
+  let id = 0n;
+  let final = false;
+  let msg: Message<JsonString> | undefined;
+  cursor.open();
+  for (let i = cursor.field(ENVELOPE, 0, true); i >= 0; i = cursor.field(ENVELOPE, i + 1, false)) {
+    seen = once(seen, i);
+    if (i === 0) v = cursor.u32();
+    else if (i === 1) id = cursor.u64();
+    else if (i === 2) final = cursor.boolean();
+    else msg = readMessage(cursor);
+  }
+  cursor.close();
+  if (seen !== ENVELOPE_MASK || msg === undefined) throw new FrameFault("json");
+  if (v !== PROTOCOL_VERSION) throw new FrameFault("bad_version", v);
+  return { v, id, final, msg };
+}
+
+function once(seen: number, index: number): number {
+  if ((seen & (1 << index)) !== 0) throw new FrameFault("json");
+  return seen | (1 << index);
+}
+
+function readMessage(cursor: Cursor): Message<JsonString> {
+  let seen = 0;
+  let kind = "";
+  let body: BodyFields | undefined;
+  cursor.open();
+  for (let i = cursor.field(MESSAGE, 0, true); i >= 0; i = cursor.field(MESSAGE, i + 1, false)) {
+    seen = once(seen, i);
+    if (i === 0) kind = cursor.string().text;
+    else body = readBody(cursor);
+  }
+  if (seen !== MESSAGE_MASK || body === undefined) throw new FrameFault("json");
+  if (kind === "tool_request") return { kind, body: body.request() };
+  if (kind === "tool_response") return { kind, body: body.response() };
+  if (kind === "error") return { kind, body: body.error() };
+  throw new FrameFault("json");
+}
+
+/** Everything that a body may hold; which of it is there is told by `seen`. */
+class BodyFields {
+  seen = 0;
+  session = "";
+  call = 0n;
+  tool = "";
+  arguments: JsonString | undefined;
+  status = "";
+  approval = "";
+  expires = 0n;
+  content: JsonString | undefined;
+  class = "";
+  untrusted = false;
+  truncated = false;
+  message = "";
+  reason = "";
+  code = "";
+  detail = "";
+
+  request() {
+    if (this.seen !== REQUEST_MASK || this.arguments === undefined) throw new FrameFault("json");
+    return { session: this.session, call: this.call, tool: this.tool, arguments: this.arguments };
+  }
+
+  response(): ToolResponse<JsonString> {
+    const { status, seen } = this;
+    if (status === "result" && seen === RESULT_MASK && this.content !== undefined) {
+      const { content, untrusted, truncated } = this;
+      return { status, content, class: oneOf(DATA_CLASSES, this.class), untrusted, truncated };
+    }
+    if (status === "failed" && seen === FAILED_MASK) return { status, message: this.message };
+    if (status === "denied" && seen === DENIED_MASK)
+      return { status, reason: oneOf(DENY_REASONS, this.reason) };
+    if (status === "pending_approval" && seen === PENDING_MASK) {
+      return { status, approval: this.approval, expires: this.expires };
+    }
+    throw new FrameFault("json");
+  }
+
+  error() {
+    if (this.seen !== ERROR_MASK) throw new FrameFault("json");
+    return { code: oneOf(ERROR_CODES, this.code), detail: this.detail };
+  }
+}
+
+function readBody(cursor: Cursor): BodyFields {
+  const body = new BodyFields();
+  cursor.open();
+  for (let i = cursor.field(BODY, 0, true); i >= 0; i = cursor.field(BODY, i + 1, false)) {
+    body.seen = once(body.seen, i);
+    readBodyField(cursor, body, i);
+  }
+  return body;
+}
+
+function readBodyField(cursor: Cursor, body: BodyFields, index: number): void {
+  switch (BODY.names[index]) {
+    case "session":
+      body.session = sessionId(cursor.string().text);
+      return;
+    case "arguments":
+      body.arguments = cursor.string();
+      return;
+    case "content":
+      body.content = cursor.string();
+      return;
+    case "call":
+      body.call = cursor.u64();
+      return;
+    case "expires":
+      body.expires = cursor.u64();
+      return;
+    case "untrusted":
+      body.untrusted = cursor.boolean();
+      return;
+    case "truncated":
+      body.truncated = cursor.boolean();
+      return;
+    case "tool":
+      body.tool = cursor.string().text;
+      return;
+    case "status":
+      body.status = cursor.string().text;
+      return;
+    case "approval":
+      body.approval = cursor.string().text;
+      return;
+    case "class":
+      body.class = cursor.string().text;
+      return;
+    case "message":
+      body.message = cursor.string().text;
+      return;
+    case "reason":
+      body.reason = cursor.string().text;
+      return;
+    case "code":
+      body.code = cursor.string().text;
+      return;
+    default:
+      body.detail = cursor.string().text;
+  }
+}
+
+function sessionId(text: string): string {
+  if (!isSessionId(text)) throw new FrameFault("json");
+  return text;
+}
+
+function oneOf<T extends string>(known: readonly T[], text: string): T {
+  const found = known.find((one) => one === text);
+  if (found === undefined) throw new FrameFault("json");
+  return found;
+}
+
+function textMessage(msg: Message<JsonString>): Message {
+  if (msg.kind === "tool_request") {
+    return { kind: msg.kind, body: { ...msg.body, arguments: msg.body.arguments.text } };
+  }
+  if (msg.kind === "tool_response" && msg.body.status === "result") {
+    return { kind: msg.kind, body: { ...msg.body, content: msg.body.content.text } };
+  }
+  return msg as Message; // the other bodies hold no T
+}
+
+/**
+ * Bytes of a message (the value of `msg`), canonical: what is recorded, replayed and delivered.
+ * A canonical JsonString goes in as the bytes it is; any other is decoded and written anew.
+ * @throws FrameFault json for a value outside the grammar
+ */
+export function encodeMessage(msg: Message<string | JsonString>): Buffer {
+  if (msg.kind === "tool_request") {
+    const { session, call, tool } = msg.body;
+    const head = `{"kind":"tool_request","body":{"session":"${sessionId(session)}","call":${u64(call)},"tool":${stringToken(tool)},"arguments":`;
+    return splice(head, msg.body.arguments, "}}");
+  }
+  if (msg.kind === "error") {
+    const { code, detail } = msg.body;
+    return Buffer.from(
+      `{"kind":"error","body":{"code":"${oneOf(ERROR_CODES, code)}","detail":${stringToken(detail)}}}`,
+    );
+  }
+  return encodeResponse(msg.body);
+}
+
+const RESPONSE_HEAD = '{"kind":"tool_response","body":{"status":';
+
+function encodeResponse(body: ToolResponse<string | JsonString>): Buffer {
+  switch (body.status) {
+    case "result": {
+      const { untrusted, truncated } = body;
+      const tail = `,"class":"${oneOf(DATA_CLASSES, body.class)}","untrusted":${untrusted === true},"truncated":${truncated === true}}}`;
+      return splice(`${RESPONSE_HEAD}"result","content":`, body.content, tail);
+    }
+    case "pending_approval": {
+      const { approval, expires } = body;
+      return Buffer.from(
+        `${RESPONSE_HEAD}"pending_approval","approval":${stringToken(approval)},"expires":${u64(expires)}}}`,
+      );
+    }
+    case "failed":
+      return Buffer.from(`${RESPONSE_HEAD}"failed","message":${stringToken(body.message)}}}`);
+    case "denied":
+      return Buffer.from(`${RESPONSE_HEAD}"denied","reason":"${oneOf(DENY_REASONS, body.reason)}"}}`);
+  }
+}
+
+function u64(value: bigint): bigint {
+  if (typeof value !== "bigint" || value < 0n || value > U64_MAX)
+    throw new FrameFault("json", undefined, "a number is no u64");
+  return value;
+}
+
+/** One exact buffer of an ASCII-or-not head, a long text and an ASCII tail. */
+function splice(head: string, long: string | JsonString, tail: string): Buffer {
+  if (!(long instanceof JsonString) || !long.canonical) {
+    return Buffer.from(head + stringToken(typeof long === "string" ? long : long.text) + tail);
+  }
+  const headBytes = Buffer.byteLength(head);
+  const bytes = Buffer.allocUnsafe(headBytes + long.tokenBytes + tail.length);
+  bytes.write(head, 0);
+  long.copyToken(bytes, headBytes);
+  bytes.write(tail, headBytes + long.tokenBytes, "latin1");
+  return bytes;
+}

@@ -1,0 +1,188 @@
+// Frames: a 4-byte big-endian length and that many bytes (spec: wire, Frame). A reader that never
+// allocates on a declared length and a writer that turns messages into frames back to back.
+
+import { U64_MAX } from "../base/ids.ts";
+import { FRAME_BYTES_MAX } from "../base/limits.ts";
+import { decodeBody, encodeMessage } from "./envelope.ts";
+import { FrameFault } from "./fault.ts";
+import { type Envelope, PROTOCOL_VERSION } from "./message.ts";
+
+const HEADER_BYTES = 4;
+const PARTIAL_BYTES_MIN = 1024;
+
+/**
+ * Splits a stream into bodies. A body that lies whole in a chunk is a view of it, not a copy; a body
+ * in pieces is gathered in a buffer that grows with what has arrived.
+ */
+export class FrameReader {
+  #chunk: Buffer = Buffer.alloc(0);
+  #at = 0;
+  /** Header and body of the frame that began in an earlier chunk. */
+  #partial: Buffer | undefined;
+  #filled = 0;
+
+  /** Takes the next bytes of the stream. All frames of the last chunk must have been read. */
+  push(chunk: Buffer): void {
+    this.#chunk =
+      this.#at < this.#chunk.length ? Buffer.concat([this.#chunk.subarray(this.#at), chunk]) : chunk;
+    this.#at = 0;
+  }
+
+  /** Bytes held of a frame that is not complete. */
+  get heldBytes(): number {
+    return this.#filled + this.#chunk.length - this.#at;
+  }
+
+  /** The next body, or undefined until more bytes are pushed. @throws FrameFault empty, too_large */
+  next(): Buffer | undefined {
+    if (this.#partial !== undefined) return this.#nextFromPartial();
+    const available = this.#chunk.length - this.#at;
+    if (available === 0) return undefined;
+    if (available >= HEADER_BYTES) {
+      const length = checkedLength(this.#chunk.readUInt32BE(this.#at));
+      if (available >= HEADER_BYTES + length) {
+        const start = this.#at + HEADER_BYTES;
+        this.#at = start + length;
+        return this.#chunk.subarray(start, this.#at);
+      }
+    }
+    this.#partial = Buffer.allocUnsafeSlow(Math.max(PARTIAL_BYTES_MIN, available));
+    this.#take(available);
+    return undefined;
+  }
+
+  /** What the end of the stream means now: a clean end between frames, or a cut one. */
+  end(): FrameFault {
+    return new FrameFault(this.heldBytes === 0 ? "closed" : "io");
+  }
+
+  #nextFromPartial(): Buffer | undefined {
+    if (this.#filled < HEADER_BYTES) {
+      this.#take(HEADER_BYTES - this.#filled);
+      if (this.#filled < HEADER_BYTES) return undefined;
+    }
+    const frameBytes = HEADER_BYTES + checkedLength(this.#partial!.readUInt32BE(0));
+    this.#take(frameBytes - this.#filled);
+    if (this.#filled < frameBytes) return undefined;
+    const body = this.#partial!.subarray(HEADER_BYTES, frameBytes);
+    this.#partial = undefined;
+    this.#filled = 0;
+    return body;
+  }
+
+  /** Moves at most `wanted` bytes from the chunk to the partial frame, which at most doubles for them. */
+  #take(wanted: number): void {
+    const bytes = Math.min(wanted, this.#chunk.length - this.#at);
+    const needed = this.#filled + bytes;
+    if (needed > this.#partial!.length) {
+      const grown = Buffer.allocUnsafeSlow(
+        Math.min(HEADER_BYTES + FRAME_BYTES_MAX, Math.max(needed, this.#partial!.length * 2)),
+      );
+      this.#partial!.copy(grown, 0, 0, this.#filled);
+      this.#partial = grown;
+    }
+    this.#chunk.copy(this.#partial!, this.#filled, this.#at, this.#at + bytes);
+    this.#filled = needed;
+    this.#at += bytes;
+  }
+}
+
+function checkedLength(length: number): number {
+  if (length === 0) throw new FrameFault("empty");
+  if (length > FRAME_BYTES_MAX) throw new FrameFault("too_large", length);
+  return length;
+}
+
+/** `{"v":1,"id":ID,"final":F,"msg":` as text; the message's bytes and `}` follow. */
+function envelopeHead(v: number, id: bigint, final: boolean): string {
+  return `{"v":${v},"id":${id},"final":${final},"msg":`;
+}
+
+const CLOSE_BRACE = 0x7d;
+
+/** Writes one frame at `at`; the caller has made room for `frameBytes`. Returns the end. */
+function putFrame(target: Buffer, at: number, head: string, message: Buffer): number {
+  const bodyBytes = head.length + message.length + 1;
+  target.writeUInt32BE(bodyBytes, at);
+  target.write(head, at + HEADER_BYTES, "latin1");
+  message.copy(target, at + HEADER_BYTES + head.length);
+  const end = at + HEADER_BYTES + bodyBytes;
+  target[end - 1] = CLOSE_BRACE;
+  return end;
+}
+
+function checkedBody(head: string, message: Buffer): number {
+  const bodyBytes = head.length + message.length + 1;
+  if (bodyBytes > FRAME_BYTES_MAX) throw new FrameFault("too_large", bodyBytes);
+  return HEADER_BYTES + bodyBytes;
+}
+
+/** One envelope as a frame. @throws FrameFault too_large (nothing is written), json for a value outside the grammar */
+export function encodeFrame(envelope: Envelope): Buffer {
+  const { v, id } = envelope;
+  if (!Number.isInteger(v) || v < 0 || v > 0xffff_ffff)
+    throw new FrameFault("json", undefined, "`v` is no u32");
+  if (typeof id !== "bigint" || id < 0n || id > U64_MAX)
+    throw new FrameFault("json", undefined, "`id` is no u64");
+  const head = envelopeHead(v, id, envelope.final === true);
+  const message = encodeMessage(envelope.msg);
+  const frame = Buffer.allocUnsafe(checkedBody(head, message));
+  putFrame(frame, 0, head, message);
+  return frame;
+}
+
+/**
+ * Reads the frame at the start of `bytes`: its envelope and how many bytes it took, or undefined where
+ * more bytes may complete it. With `ended` the stream holds nothing more.
+ * @throws FrameFault of any outcome; `closed` and `io` only with `ended`
+ */
+export function decodeFrame(
+  bytes: Buffer,
+  ended = false,
+): { envelope: Envelope; frameBytes: number } | undefined {
+  const reader = new FrameReader();
+  reader.push(bytes);
+  const body = reader.next();
+  if (body !== undefined) return { envelope: decodeBody(body), frameBytes: HEADER_BYTES + body.length };
+  if (ended) throw reader.end();
+  return undefined;
+}
+
+const BLOCK_BYTES = 16_384;
+
+/** Frames back to back, gathered for one write. */
+export class FrameWriter {
+  #block: Buffer | undefined;
+  #filled = 0;
+
+  get pendingBytes(): number {
+    return this.#filled;
+  }
+
+  /** Appends a frame around a message that `encodeMessage` made. @throws FrameFault too_large; nothing is appended then */
+  append(id: bigint, final: boolean, message: Buffer): void {
+    const head = envelopeHead(PROTOCOL_VERSION, id, final);
+    const frameBytes = checkedBody(head, message);
+    const block = this.#room(frameBytes);
+    this.#filled = putFrame(block, this.#filled, head, message);
+  }
+
+  /** What was gathered, given away; undefined where there is nothing. */
+  take(): Buffer | undefined {
+    if (this.#block === undefined || this.#filled === 0) return undefined;
+    const bytes = this.#block.subarray(0, this.#filled);
+    // What is left of a block serves the next write; the written part is never touched again.
+    this.#block = this.#filled < this.#block.length ? this.#block.subarray(this.#filled) : undefined;
+    this.#filled = 0;
+    return bytes;
+  }
+
+  #room(bytes: number): Buffer {
+    const block = this.#block;
+    if (block !== undefined && block.length - this.#filled >= bytes) return block;
+    const grown = Buffer.allocUnsafeSlow(Math.max(BLOCK_BYTES, this.#filled + bytes, this.#filled * 2));
+    block?.copy(grown, 0, 0, this.#filled);
+    this.#block = grown;
+    return grown;
+  }
+}
