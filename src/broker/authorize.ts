@@ -1,0 +1,93 @@
+// Stage 3 and, just before dispatch, stage 7: the decision on a call by the policy in force, the
+// session's taint and the time, and the record of why.
+
+import { type Decision, decide, type Subject } from "../policy/decision.ts";
+import type { RolePolicy } from "../policy/policy.ts";
+import type { Session, SessionRefusal } from "../session/sessions.ts";
+import type { AuditRecord, CallKey } from "../store/records.ts";
+import type { DenyReason } from "../wire/message.ts";
+import type { Admitted } from "./admit.ts";
+import type { Core } from "./core.ts";
+
+export function subjectOf(core: Core, role: RolePolicy, session: Session, admitted: Admitted): Subject {
+  const { request, args } = admitted;
+  return {
+    role: role.name,
+    tool: request.tool,
+    session: session.id,
+    args,
+    target: core.builtins.get(request.tool)?.target(args, role.name),
+    request: session.request,
+    taint: core.sessions.taint(session),
+    nowMs: admitted.nowMs,
+  };
+}
+
+/** What the first decision rested on; where nothing of it has changed, it still stands. */
+export interface Authorized {
+  readonly decision: Extract<Decision, { kind: "allow" | "ask" }>;
+  readonly subject: Subject;
+  readonly policyVersion: string;
+}
+
+export type Authorization =
+  | { readonly kind: "authorized"; readonly authorized: Authorized }
+  | {
+      readonly kind: "denied";
+      readonly decision: Extract<Decision, { kind: "deny" }>;
+      readonly subject: Subject;
+    };
+
+export function authorize(core: Core, subject: Subject): Authorization {
+  const decision = decide(core.runtime.index, subject);
+  if (decision.kind === "deny") return { kind: "denied", decision, subject };
+  return {
+    kind: "authorized",
+    authorized: { decision, subject, policyVersion: core.runtime.policy.version },
+  };
+}
+
+/** The whole decision once more, unless policy, time and taint are those it was taken with. */
+export function authorizeAgain(core: Core, session: Session, before: Authorized): Authorization {
+  const nowMs = core.clock.nowMs();
+  const taint = core.sessions.taint(session);
+  const { subject } = before;
+  if (
+    nowMs === subject.nowMs &&
+    taint === subject.taint &&
+    core.runtime.policy.version === before.policyVersion
+  ) {
+    return { kind: "authorized", authorized: before };
+  }
+  return authorize(core, { ...subject, nowMs, taint });
+}
+
+export type DecisionAudit = Extract<AuditRecord, { readonly kind: "decision" }>;
+
+export function decisionRecord(key: CallKey, subject: Subject, decision: Decision): DecisionAudit {
+  return {
+    kind: "decision",
+    decision: {
+      key,
+      tool: subject.tool,
+      atMs: subject.nowMs,
+      verdict: decision.kind,
+      row: decision.row,
+      grant: decision.grant?.id,
+      denied: decision.kind === "deny" ? decision.reason : undefined,
+      reason: decision.grant?.reason,
+      taint: subject.taint,
+    },
+  };
+}
+
+const REFUSALS: Readonly<Record<Exclude<SessionRefusal, "too_many">, { reason: DenyReason; why: string }>> = {
+  not_opened: { reason: "no_grant", why: "nobody has opened this session for the role" },
+  ended: { reason: "grant_expired", why: "the session has ended" },
+  frozen: { reason: "denied_by_grant", why: "an operator has frozen the role or the session" },
+};
+
+/** A session that can't be used is a denial, recorded like any other. */
+export function sessionDenial(refusal: Exclude<SessionRefusal, "too_many">) {
+  return REFUSALS[refusal];
+}

@@ -1,0 +1,130 @@
+// `callgate.status`, `callgate.reload`, `callgate.freeze`: the daemon itself.
+
+import { fault } from "../../base/faults.ts";
+import { callFault, NOTHING_RAN } from "../answer.ts";
+import type { Core } from "../core.ts";
+import { failCall } from "../dispatch.ts";
+import { flag, objectSchema, ROLE, SESSION, text } from "./arguments.ts";
+import type { BuiltinCall, BuiltinOutcome } from "./builtin.ts";
+import { shown } from "./run.ts";
+import type { BuiltinSource } from "./table.ts";
+
+function status(core: Core, call: BuiltinCall): BuiltinOutcome {
+  const { policy, stale } = core.runtime;
+  const own = {
+    role: call.role.name,
+    draining: core.draining,
+    policy: policy.version,
+    policy_stale: stale ?? null,
+    uptime_ms: core.clock.nowMs() - core.startedAtMs,
+  };
+  if (!call.role.operator) return shown(own);
+  const roles = [...policy.roles.values()].map((role) => {
+    const peers = core.peers.ofRole(role.name);
+    return {
+      role: role.name,
+      connections: peers.length,
+      asking: peers.reduce((sum, peer) => sum + peer.asking.size, 0),
+      serving: peers.reduce((sum, peer) => sum + peer.serving.size, 0),
+      frozen: core.sessions.isFrozen(role.name),
+      taint: core.sessions.roleTaint(role.name),
+    };
+  });
+  const warning = policy.allowSameUser
+    ? "allow_same_user: one user may open sessions for the agents that it runs itself"
+    : null;
+  return shown({
+    ...own,
+    running_calls: core.live.size,
+    tools: policy.tools.size,
+    grants: policy.grants.length,
+    roles,
+    warning,
+  });
+}
+
+async function reload(core: Core): Promise<BuiltinOutcome> {
+  const refused = await core.requestReload();
+  return shown({
+    reloaded: refused === undefined,
+    policy: core.runtime.policy.version,
+    refused: refused ?? null,
+  });
+}
+
+function freeze(core: Core, call: BuiltinCall): BuiltinOutcome {
+  const name = text(call.args, "role") ?? "";
+  const session = text(call.args, "session");
+  const frozen = flag(call.args, "frozen") ?? true;
+  if (!core.runtime.policy.roles.has(name))
+    return fault(callFault("bad_arguments", `There is no role of that name. ${NOTHING_RAN}`));
+  if (session !== undefined && core.sessions.find(name, session) === undefined) {
+    return fault(callFault("bad_arguments", `The role has no session of that id. ${NOTHING_RAN}`));
+  }
+  if (!frozen && name === call.role.name) {
+    return fault(callFault("bad_arguments", `A role can't unfreeze itself. ${NOTHING_RAN}`));
+  }
+  const change = core.sessions.freeze(name, session, frozen);
+  core.store.commit(
+    [
+      change,
+      {
+        kind: "audit",
+        record: {
+          kind: "change",
+          what: frozen ? "frozen" : "thawed",
+          by: call.role.name,
+          subject: session ?? name,
+        },
+      },
+    ],
+    () => undefined,
+  );
+  core.log("warn", "role.frozen", { role: name, session, frozen, by: call.role.name });
+  const stopped = frozen ? stop(core, name, session, call) : { calls: 0, connections: 0 };
+  return shown({ role: name, session: session ?? null, frozen, stopped });
+}
+
+/** Ends what runs and, for a whole role, lets its connections go. The call that froze is not among them. */
+function stop(core: Core, role: string, session: string | undefined, by: BuiltinCall) {
+  const running = core.live
+    .all()
+    .filter((live) => live.key.role === role && (session === undefined || live.key.session === session));
+  const others = running.filter((live) => live.key.call !== by.key.call || live.session !== by.session);
+  for (const live of others) {
+    const may = live.serving === undefined ? NOTHING_RAN : "The provider may have run.";
+    failCall(core, live, callFault("cancelled", `An operator has frozen the role or the session. ${may}`));
+  }
+  const peers = session === undefined ? core.peers.ofRole(role).filter((peer) => peer !== by.peer) : [];
+  for (const peer of peers) peer.connection.fail("internal", "an operator has frozen this role");
+  return { calls: others.length, connections: peers.length };
+}
+
+export const STATUS_TOOLS: readonly BuiltinSource[] = [
+  {
+    name: "callgate.status",
+    description:
+      "How the broker is: policy in force, whether a reload failed; for operators also roles and load.",
+    effect: "read",
+    schema: objectSchema({}),
+    run: status,
+  },
+  {
+    name: "callgate.reload",
+    description: "Reads the config file again. A bad file changes nothing, and says so.",
+    effect: "write",
+    schema: objectSchema({}),
+    run: reload,
+  },
+  {
+    name: "callgate.freeze",
+    description:
+      "Stops a role, or one session of it, at once: connections, running and new calls. `frozen` false lets it go on.",
+    effect: "write",
+    schema: objectSchema(
+      { role: ROLE, session: SESSION, frozen: { type: "boolean", description: "Default true." } },
+      "role",
+    ),
+    run: freeze,
+  },
+];

@@ -1,0 +1,60 @@
+// All tools that the broker serves itself.
+
+import type { Json, JsonObject } from "../../base/json.ts";
+import { compileArgumentsSchema } from "../../policy/schema.ts";
+import type { Core } from "../core.ts";
+import { text } from "./arguments.ts";
+import type { Builtin, BuiltinCall, BuiltinOutcome } from "./builtin.ts";
+import { CALL_TOOLS } from "./call_tools.ts";
+import { GRANT_TOOLS } from "./grant_tools.ts";
+import { SESSION_TOOLS } from "./session_tools.ts";
+import { STATUS_TOOLS } from "./status_tools.ts";
+import { TOOL_TOOLS } from "./tool_tools.ts";
+
+/** A built-in before its schema is compiled. */
+export interface BuiltinSource {
+  readonly name: string;
+  readonly description: string;
+  readonly effect: "read" | "write";
+  readonly schema: object;
+  run(core: Core, call: BuiltinCall): BuiltinOutcome | Promise<BuiltinOutcome>;
+}
+
+const SOURCES: readonly BuiltinSource[] = [
+  ...STATUS_TOOLS,
+  ...TOOL_TOOLS,
+  ...SESSION_TOOLS,
+  ...GRANT_TOOLS,
+  ...CALL_TOOLS,
+];
+
+export async function loadBuiltins(): Promise<ReadonlyMap<string, Builtin>> {
+  const builtins = new Map<string, Builtin>();
+  for (const source of SOURCES) {
+    const schema = await compileArgumentsSchema(asJson(source.schema));
+    if (!schema.ok) throw new Error(`the schema of ${source.name} is wrong: ${schema.fault[0]?.message}`);
+    builtins.set(source.name, { ...source, schema: schema.value, target });
+  }
+  return builtins;
+}
+
+/** Every built-in names what it acts on by these arguments; the role left out is the caller's own. */
+function target(args: JsonObject, role: string) {
+  const tool = text(args, "tool");
+  const session = text(args, "session");
+  return {
+    role: text(args, "role") ?? role,
+    ...(tool === undefined ? {} : { tool }),
+    ...(session === undefined ? {} : { session }),
+  };
+}
+
+/** A schema written in code, as the parser would give it. */
+function asJson(value: unknown): Json {
+  if (Array.isArray(value)) return value.map(asJson);
+  if (typeof value === "number") return BigInt(value);
+  if (typeof value === "object" && value !== null) {
+    return new Map(Object.entries(value).map(([name, member]) => [name, asJson(member)]));
+  }
+  return value as null | boolean | string;
+}

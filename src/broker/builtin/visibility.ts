@@ -1,0 +1,41 @@
+// Who may look at whose: a role that is no operator sees only its own.
+
+import { type CallFault, fault, ok, type Result } from "../../base/faults.ts";
+import type { Labels } from "../../base/labels.ts";
+import type { RolePolicy } from "../../policy/policy.ts";
+import { callFault, NOTHING_RAN } from "../answer.ts";
+import type { Core } from "../core.ts";
+import { text } from "./arguments.ts";
+import type { BuiltinCall } from "./builtin.ts";
+
+/** The role that the arguments name, or the caller's own. The fault is the same for a foreign role and an unknown one. */
+export function namedRole(core: Core, call: BuiltinCall): Result<RolePolicy, CallFault> {
+  const name = text(call.args, "role") ?? call.role.name;
+  const role = core.runtime.policy.roles.get(name);
+  if (role !== undefined && (role.name === call.role.name || call.role.operator)) return ok(role);
+  return fault(callFault("bad_arguments", `There is no such role for the caller to look at. ${NOTHING_RAN}`));
+}
+
+/** Labels of what a session's caller chose or caused: whatever that caller has been given. */
+export function sessionLabels(core: Core, role: string, session: string | undefined): Labels {
+  const found = session === undefined ? undefined : core.sessions.find(role, session);
+  return found === undefined ? core.sessions.roleTaint(role) : core.sessions.taint(found);
+}
+
+/**
+ * Whether the caller acts for itself: its own role, or a role that its own user may connect as. Fails
+ * closed where that can't be told; `allow_same_user` gives up the second half.
+ */
+export function actsForItself(core: Core, call: BuiltinCall, role: RolePolicy): boolean {
+  if (role.name === call.role.name) return true;
+  if (core.runtime.policy.allowSameUser) return false;
+  const uid = call.peer.connection.peer?.uid;
+  if (uid === undefined || role.admits === "anyone" || role.admits.uids.has(uid)) return true;
+  const { gid, groups } = call.peer.connection.peer ?? { gid: -1, groups: [] };
+  const { gids } = role.admits;
+  return gids.has(gid) || groups.some((group) => gids.has(group)) || connectedAs(core, role.name, uid);
+}
+
+function connectedAs(core: Core, role: string, uid: number): boolean {
+  return core.peers.ofRole(role).some((peer) => peer.connection.peer?.uid === uid);
+}

@@ -1,0 +1,180 @@
+// What a provider answers: its protocol held, its labels raised, its size kept, and then delivered.
+// A provider is not trusted: not with ids, labels, order, size, or the words of its failures.
+
+import type { CallFault } from "../base/faults.ts";
+import { CLEAN, classAbove, join, type Labels } from "../base/labels.ts";
+import type { RolePolicy } from "../policy/policy.ts";
+import { encodeMessage } from "../wire/envelope.ts";
+import type { JsonString } from "../wire/json_string.ts";
+import type { ToolResponse, ToolResult, WireError } from "../wire/message.ts";
+import { callFault, failedMessage, MAY_HAVE_RUN, resultMessage } from "./answer.ts";
+import type { Core, LiveCall } from "./core.ts";
+import { deliverPart, endCall } from "./deliver.ts";
+import { failCall, storeLabels } from "./dispatch.ts";
+import type { Peer } from "./peers.ts";
+
+/** Bytes of randomness in an approval id that is passed on under a name of ours. */
+const APPROVAL_ID_BYTES = 16;
+const PROVIDER_TEXT_CHARS_MAX = 4096;
+
+export function receiveResponse(
+  core: Core,
+  peer: Peer,
+  id: bigint,
+  final: boolean,
+  response: ToolResponse<JsonString>,
+): void {
+  const live = peer.serving.get(id);
+  if (live === undefined) {
+    stray(core, peer);
+    return;
+  }
+  const broken = breaks(core, live, peer, final, response);
+  if (broken !== undefined) {
+    failCall(core, live, callFault("provider", `${broken}. ${MAY_HAVE_RUN}`));
+    return;
+  }
+  switch (response.status) {
+    case "result":
+      receiveResult(core, live, final, response);
+      return;
+    case "failed":
+      endCall(core, live, providerFailure(core, live, response.message));
+      return;
+    case "denied":
+      endCall(core, live, {
+        message: encodeMessage({ kind: "tool_response", body: response }),
+        labels: CLEAN,
+        status: "denied",
+      });
+      return;
+    case "pending_approval":
+      deliverPart(core, live, renamedApproval(core, response.expires), CLEAN);
+  }
+}
+
+/** An `error` that names a call of ours is the provider's failure; any other says that it can't go on with us. */
+export function receiveError(core: Core, peer: Peer, id: bigint, error: WireError): void {
+  const live = peer.serving.get(id);
+  if (live !== undefined) {
+    endCall(core, live, providerFailure(core, live, error.detail));
+    return;
+  }
+  core.log("warn", "peer.error", {
+    role: peer.connection.role,
+    connection: peer.connection.number,
+    code: error.code,
+  });
+  peer.connection.close();
+}
+
+/** An answer to nothing that is open: late, doubled or made up. Said at growing distances, since a peer could flood the log. */
+function stray(core: Core, peer: Peer): void {
+  peer.strayAnswers += 1;
+  const count = peer.strayAnswers;
+  if ((count & (count - 1)) !== 0) return;
+  core.log("warn", "answer.ignored", {
+    role: peer.connection.role,
+    connection: peer.connection.number,
+    count,
+  });
+}
+
+/** The rule of a call's answers that this one breaks. */
+function breaks(
+  core: Core,
+  live: LiveCall,
+  peer: Peer,
+  final: boolean,
+  response: ToolResponse<JsonString>,
+): string | undefined {
+  const { status } = response;
+  if (!final && status !== "result" && status !== "pending_approval")
+    return `The provider sent a ${status} that is not final`;
+  if (final && status === "pending_approval")
+    return "The provider sent a pending_approval as its final answer";
+  if (live.parts > 0 && status !== "result" && status !== "failed")
+    return `The provider sent a ${status} after a part of a result`;
+  const role = core.runtime.policy.roles.get(peer.connection.role);
+  if ((status === "denied" || status === "pending_approval") && role?.broker !== true) {
+    return `The provider sent a ${status}, which only a broker may`;
+  }
+  if (status === "result" && (role === undefined || classAbove(response.class, role.classMax))) {
+    return "The provider labelled a result above what its role may give";
+  }
+  return undefined;
+}
+
+function receiveResult(core: Core, live: LiveCall, final: boolean, result: ToolResult<JsonString>): void {
+  const labels = raised(core, live, result);
+  const room = live.tool.resultBytesMax - live.contentBytes;
+  const bytes = result.content.textBytes;
+  if (bytes > room) {
+    endOversize(core, live, result, labels, room);
+    return;
+  }
+  live.contentBytes += bytes;
+  const message = resultMessage(result.content, labels, result.truncated);
+  if (final) {
+    endCall(core, live, { message, labels, status: "result" });
+    return;
+  }
+  live.parts += 1;
+  deliverPart(core, live, message, labels);
+}
+
+/** The provider's labels, never below the tool's floor nor below what was put into its store. */
+function raised(core: Core, live: LiveCall, result: Labels): Labels {
+  const floor = core.runtime.policy.tools.get(live.tool.name)?.floor ?? live.tool.floor;
+  return join(
+    join(join({ class: result.class, untrusted: result.untrusted }, floor), live.tool.floor),
+    storeLabels(core, live),
+  );
+}
+
+function endOversize(
+  core: Core,
+  live: LiveCall,
+  result: ToolResult<JsonString>,
+  labels: Labels,
+  room: number,
+): void {
+  if (live.tool.onOversize === "fail") {
+    const limit = live.tool.resultBytesMax;
+    failCall(
+      core,
+      live,
+      callFault("too_large", `The result is larger than the tool's ${limit} bytes. The provider has run.`),
+    );
+    return;
+  }
+  const content = cutToBytes(result.content.text, room);
+  endCall(core, live, { message: resultMessage(content, labels, true), labels, status: "result" });
+}
+
+/** The longest beginning of `text` that takes at most `bytesMax` bytes of UTF-8 and ends between characters. */
+export function cutToBytes(text: string, bytesMax: number): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= bytesMax) return text;
+  let end = Math.max(0, bytesMax);
+  while (end > 0 && (bytes[end]! & 0xc0) === 0x80) end -= 1;
+  return bytes.toString("utf8", 0, end);
+}
+
+/** A provider's own words may carry anything: untrusted, and of the highest class that it may give. */
+function providerFailure(core: Core, live: LiveCall, text: string) {
+  const role: RolePolicy | undefined = core.runtime.policy.roles.get(live.tool.role);
+  const fault: CallFault = callFault("provider", `The provider ran or tried to, and says: ${bounded(text)}`);
+  const labels: Labels = { class: role?.classMax ?? "restricted", untrusted: true };
+  return { message: failedMessage(fault), labels, status: "failed" as const, fault };
+}
+
+function bounded(text: string): string {
+  if (text.length <= PROVIDER_TEXT_CHARS_MAX) return text;
+  return `${text.slice(0, PROVIDER_TEXT_CHARS_MAX).toWellFormed()}…`;
+}
+
+function renamedApproval(core: Core, expires: bigint): Buffer {
+  const approval = `passed-${core.random(APPROVAL_ID_BYTES)}`;
+  return encodeMessage({ kind: "tool_response", body: { status: "pending_approval", approval, expires } });
+}

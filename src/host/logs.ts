@@ -1,0 +1,87 @@
+// The log: pino, one JSON object a line. Writing never blocks the daemon, is bounded when nobody
+// reads, and everything is out before the process ends.
+
+import pino from "pino";
+import type { Log, LogFields, LogLevel } from "../base/ports.ts";
+
+export interface LogSink {
+  readonly log: Log;
+  setLevel(level: LogLevel): void;
+  /** Writes out what is buffered, now. */
+  flush(): void;
+}
+
+export interface LogOptions {
+  readonly level: LogLevel;
+  /** File descriptor that lines go to. */
+  readonly fd: number;
+  /** Standard output is the journal: each line begins with its syslog priority (sd-daemon(3)). */
+  readonly journal: boolean;
+}
+
+/** Bytes that may wait for a reader of the log; what comes on top is dropped and counted. */
+const BUFFER_BYTES_MAX = 16_777_216;
+
+const SYSLOG_PRIORITY: Readonly<Record<LogLevel, number>> = { debug: 7, info: 6, warn: 4, error: 3 };
+const LEVEL_NUMBERS: Readonly<Record<number, LogLevel>> = {
+  20: "debug",
+  30: "info",
+  40: "warn",
+  50: "error",
+};
+
+export function openLog({ level, fd, journal }: LogOptions): LogSink {
+  const destination = pino.destination({ fd, sync: false, minLength: 0, maxLength: BUFFER_BYTES_MAX });
+  let dropped = 0;
+  destination.on("drop", () => {
+    dropped += 1;
+  });
+  // Nobody reads the log any more (EPIPE), or it can't be written: the daemon goes on without it.
+  destination.on("error", () => undefined);
+  const logger = pino(
+    {
+      level,
+      base: null,
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    journal ? withPriority(destination) : destination,
+  );
+  const log: Log = (at: LogLevel, event: string, fields: LogFields) => {
+    if (dropped > 0) {
+      const lines = dropped;
+      dropped = 0; // what is dropped of this very line counts again
+      logger.warn({ event: "log.dropped", lines });
+    }
+    logger[at]({ event, ...fields });
+  };
+  return {
+    log,
+    setLevel(next) {
+      logger.level = next;
+    },
+    flush() {
+      try {
+        destination.flushSync();
+      } catch {
+        // A closed or full pipe at the very end: there is nobody to tell.
+      }
+    },
+  };
+}
+
+/** pino tells a stream that asks for metadata the level of the line it is about to write. */
+function withPriority(destination: { write(line: string): unknown }) {
+  return {
+    [Symbol.for("pino.metadata")]: true,
+    lastLevel: 30,
+    write(line: string): void {
+      destination.write(`<${SYSLOG_PRIORITY[LEVEL_NUMBERS[this.lastLevel] ?? "error"]}>${line}`);
+    },
+  };
+}
+
+/** Whether a descriptor is the journal's: JOURNAL_STREAM names its device and inode (systemd.exec(5)). */
+export function isJournal(stream: string | undefined, stat: { dev: number; ino: number }): boolean {
+  return stream === `${stat.dev}:${stat.ino}`;
+}
