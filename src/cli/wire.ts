@@ -1,191 +1,102 @@
-// `callgate wire decode|encode`: JSON Lines in, one line out for each, for people who write roles in
-// other languages. The forms are those of the golden vectors (fixtures/wire/README.md).
+// `callgate wire decode|encode`: JSON Lines in, JSON Lines out, for people who write roles in other
+// languages and try them against the codec. What a row means: wire_rows.ts.
 
-import { isSessionId } from "../base/ids.ts";
-import { FrameFault } from "../wire/fault.ts";
-import { decodeFrame, encodeFrame } from "../wire/frame.ts";
-import type { Envelope, Message } from "../wire/message.ts";
+import { isUtf8 } from "node:buffer";
+import { type Line, readLines } from "./wire_lines.ts";
+import { decodeRow, encodeRow, parseRow, RowFault, rowName } from "./wire_rows.ts";
 
-export interface DecodeAnswer {
+export type WireMode = "decode" | "encode";
+
+/** Bytes of one line of input: a frame of the largest size in hex takes an eighth of it. */
+export const LINE_BYTES_MAX = 16 * 1_048_576;
+
+/**
+ * Answers every line of `input` that is not empty with one line on `output`, in order: compact JSON with the
+ * members `name`, `outcome`, `detail` and `reencoded_hex` (decode) or `hex` (encode).
+ * A line that is no such row is answered too: outcome `error`, `detail` the sentence `line N: …`, which quotes
+ * nothing. Lines end in LF or CRLF. Never ends `output`.
+ * @returns the exit status: 0; 1 where a line was no row or the input can't be read (an answer says so);
+ *   2 where the output can't be written, save that a reader who has gone (EPIPE) is none of our faults
+ */
+export async function runWire(
+  mode: WireMode,
+  input: NodeJS.ReadableStream,
+  output: NodeJS.WritableStream,
+): Promise<number> {
+  const sink = new Sink(output);
+  let status = 0;
+  for await (const line of readLines(input, LINE_BYTES_MAX)) {
+    const answer = answerLine(mode, line);
+    if (answer.outcome === "error") status = 1;
+    if (!(await sink.write(`${JSON.stringify(answer)}\n`))) break;
+  }
+  await sink.written();
+  return sink.failed ? 2 : status;
+}
+
+interface Answer {
   readonly name: unknown;
   readonly outcome: string;
-  readonly detail: number | null;
-  readonly reencoded_hex: string | null;
+  readonly detail: number | string | null;
 }
 
-export interface EncodeAnswer {
-  readonly name: unknown;
-  readonly outcome: string;
-  readonly detail: number | null;
-  readonly hex: string | null;
-}
+const LINE_FAULTS = { too_long: "longer than 16 MiB", unreadable: "the input can't be read" } as const;
 
-/** A line that is no such object at all: told apart from what a frame can be. */
-export class LineFault extends Error {}
-
-type Row = Readonly<Record<string, unknown>>;
-
-export function parseLine(line: string): Row {
-  let row: unknown;
+function answerLine(mode: WireMode, line: Line): Answer {
+  let name: unknown = null;
   try {
-    row = JSON.parse(line);
-  } catch {
-    throw new LineFault("not a JSON object");
-  }
-  if (typeof row !== "object" || row === null || Array.isArray(row)) throw new LineFault("not a JSON object");
-  return row as Row;
-}
-
-const HEX = /^(?:[0-9a-fA-F]{2})*$/;
-/** Beyond any frame: what a recipe may stand for. */
-const RECIPE_BYTES_MAX = 16 * 1_048_576;
-
-function hexBytes(value: unknown, what: string): Buffer {
-  if (typeof value !== "string" || !HEX.test(value))
-    throw new LineFault(`${what} must be a string of hex digit pairs`);
-  return Buffer.from(value, "hex");
-}
-
-/** The bytes that a row's `hex`, or its `recipe`, stands for. @throws LineFault */
-export function rowBytes(row: Row, hexName = "hex", recipeName = "recipe"): Buffer {
-  if (typeof row[hexName] === "string") return hexBytes(row[hexName], `"${hexName}"`);
-  const recipe = row[recipeName] as Row | null | undefined;
-  if (typeof recipe !== "object" || recipe === null)
-    throw new LineFault(`"${hexName}" or "${recipeName}" is missing`);
-  const fill = hexBytes(recipe["fill_hex"], '"fill_hex"');
-  const count = recipe["fill_count"];
-  if (
-    typeof count !== "number" ||
-    !Number.isSafeInteger(count) ||
-    count < 0 ||
-    count * fill.length > RECIPE_BYTES_MAX
-  ) {
-    throw new LineFault('"fill_count" must be an integer from 0, for at most 16 MiB');
-  }
-  return Buffer.concat([
-    hexBytes(recipe["prefix_hex"], '"prefix_hex"'),
-    Buffer.alloc(fill.length * count, fill),
-    hexBytes(recipe["suffix_hex"], '"suffix_hex"'),
-  ]);
-}
-
-/** Reads one frame from the start of the row's bytes, taken as the whole stream. */
-export function decodeRow(row: Row): DecodeAnswer {
-  const name = row["name"] ?? null;
-  try {
-    const decoded = decodeFrame(rowBytes(row), true);
-    const reencoded = decoded && encodeFrame(decoded.envelope).toString("hex");
-    return { name, outcome: "ok", detail: null, reencoded_hex: reencoded ?? null };
+    if ("fault" in line) throw new RowFault(LINE_FAULTS[line.fault]);
+    if (!isUtf8(line.text)) throw new RowFault("not UTF-8");
+    const row = parseRow(line.text.toString());
+    name = rowName(row);
+    return mode === "decode" ? decodeRow(row) : encodeRow(row);
   } catch (error) {
-    if (!(error instanceof FrameFault)) throw error;
-    return { name, outcome: error.outcome, detail: error.detail ?? null, reencoded_hex: null };
+    if (!(error instanceof RowFault)) throw error;
+    return errorAnswer(mode, name, `line ${line.number}: ${error.message}`);
   }
 }
 
-export function encodeRow(row: Row): EncodeAnswer {
-  const name = row["name"] ?? null;
-  try {
-    const hex = encodeFrame(rowEnvelope(row["envelope"])).toString("hex");
-    return { name, outcome: "ok", detail: null, hex };
-  } catch (error) {
-    if (!(error instanceof FrameFault)) throw error;
-    return { name, outcome: error.outcome, detail: error.detail ?? null, hex: null };
-  }
+function errorAnswer(mode: WireMode, name: unknown, detail: string): Answer {
+  const bytes = mode === "decode" ? { reencoded_hex: null } : { hex: null };
+  return { name, outcome: "error", detail, ...bytes };
 }
 
-const U64_TEXT = /^(?:0|[1-9][0-9]{0,19})$/;
+/** The output, with its pace kept and its failure as a value. */
+class Sink {
+  readonly #output: NodeJS.WritableStream;
+  #lastWrite: Promise<void> = Promise.resolve();
+  #state: "open" | "reader_gone" | "failed" = "open";
 
-/** The envelope that a row writes with decimal strings and repeated texts; the wrong types become a `json` fault. */
-function rowEnvelope(value: unknown): Envelope {
-  const envelope = member(value);
-  const msg = member(envelope["msg"]);
-  exactly(envelope, "v", "id", "final", "msg");
-  exactly(msg, "kind", "body");
-  const final = envelope["final"];
-  if (typeof final !== "boolean") throw new FrameFault("json");
-  return {
-    v: envelope["v"] as number,
-    id: u64(envelope["id"]),
-    final,
-    msg: rowMessage(msg["kind"], member(msg["body"])),
-  };
-}
+  constructor(output: NodeJS.WritableStream) {
+    this.#output = output;
+    // Never taken off: the event comes after the write's own answer, and without a listener it ends the process.
+    output.on("error", (error) => this.#fail(error));
+  }
 
-function rowMessage(kind: unknown, body: Row): Message {
-  if (kind === "tool_request") {
-    exactly(body, "session", "call", "tool", "arguments");
-    const session = text(body["session"]);
-    if (!isSessionId(session)) throw new FrameFault("json");
-    return {
-      kind,
-      body: {
-        session,
-        call: u64(body["call"]),
-        tool: text(body["tool"]),
-        arguments: text(body["arguments"]),
-      },
-    };
+  get failed(): boolean {
+    return this.#state === "failed";
   }
-  if (kind === "error") {
-    exactly(body, "code", "detail");
-    return { kind, body: { code: text(body["code"]) as "internal", detail: text(body["detail"]) } }; // the encoder holds it against its list
-  }
-  if (kind === "tool_response") return { kind, body: rowResponse(body) };
-  throw new FrameFault("json");
-}
 
-function rowResponse(body: Row) {
-  const status = body["status"];
-  if (status === "result") {
-    exactly(body, "status", "content", "class", "untrusted", "truncated");
-    const { untrusted, truncated } = body;
-    if (typeof untrusted !== "boolean" || typeof truncated !== "boolean") throw new FrameFault("json");
-    return {
-      status,
-      content: text(body["content"]),
-      class: text(body["class"]) as "public",
-      untrusted,
-      truncated,
-    } as const;
+  /** Whether more can be written, once the output has room for it. */
+  async write(text: string): Promise<boolean> {
+    if (this.#state !== "open") return false;
+    let hasRoom = true;
+    this.#lastWrite = new Promise((resolve) => {
+      hasRoom = this.#output.write(text, (error) => {
+        if (error) this.#fail(error);
+        resolve();
+      });
+    });
+    if (!hasRoom) await this.#lastWrite;
+    return this.#state === "open";
   }
-  if (status === "pending_approval") {
-    exactly(body, "status", "approval", "expires");
-    return { status, approval: text(body["approval"]), expires: u64(body["expires"]) } as const;
-  }
-  if (status === "failed") {
-    exactly(body, "status", "message");
-    return { status, message: text(body["message"]) } as const;
-  }
-  if (status === "denied") {
-    exactly(body, "status", "reason");
-    return { status, reason: text(body["reason"]) as "no_grant" } as const;
-  }
-  throw new FrameFault("json");
-}
 
-function member(value: unknown): Row {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new FrameFault("json");
-  return value as Row;
-}
-
-function exactly(row: Row, ...names: string[]): void {
-  const present = Object.keys(row);
-  if (present.length !== names.length || !names.every((name) => Object.hasOwn(row, name)))
-    throw new FrameFault("json");
-}
-
-function u64(value: unknown): bigint {
-  if (typeof value !== "string" || !U64_TEXT.test(value)) throw new FrameFault("json");
-  return BigInt(value);
-}
-
-/** A string, or `{"repeat": s, "count": n}`. */
-function text(value: unknown): string {
-  if (typeof value === "string") return value;
-  const { repeat, count } = member(value);
-  if (typeof repeat !== "string" || typeof count !== "number" || !Number.isSafeInteger(count) || count < 0) {
-    throw new FrameFault("json");
+  /** Everything has left, or it never will. */
+  written(): Promise<void> {
+    return this.#lastWrite;
   }
-  if (repeat.length * count > RECIPE_BYTES_MAX) throw new FrameFault("json");
-  return repeat.repeat(count);
+
+  #fail(error: NodeJS.ErrnoException): void {
+    if (this.#state === "open") this.#state = error.code === "EPIPE" ? "reader_gone" : "failed";
+  }
 }

@@ -1,14 +1,13 @@
-// JSON Schema 2020-12 of a tool's arguments. (contract; the body is being written)
+// JSON Schema 2020-12 of a tool's arguments: the contract. A schema may come from a hostile
+// provider and the arguments from a hostile caller; either costs a bounded amount, and no answer
+// tells more than the schema itself. `format` and the content keywords describe, they don't check.
 
-import type { Result } from "../base/faults.ts";
+import { ok, type Result } from "../base/faults.ts";
 import type { Json, JsonObject } from "../base/json.ts";
+import { compileSchema } from "./schema_compile.ts";
+import type { SchemaFault } from "./schema_fault.ts";
 
-export interface SchemaFault {
-  /** JSON Pointer into the schema. */
-  readonly pointer: string;
-  /** What is wrong and what would be right. */
-  readonly message: string;
-}
+export type { SchemaFault };
 
 export interface ArgumentsMismatch {
   /** JSON Pointer into the arguments; only the names that the schema itself declares, `*` for others. */
@@ -30,6 +29,8 @@ export interface ArgumentsSchema {
 export async function compileArgumentsSchema(
   schema: Json,
 ): Promise<Result<ArgumentsSchema, readonly SchemaFault[]>> {
-  void schema;
-  throw new Error("not written yet");
+  const compiled = await compileSchema(schema, "object");
+  if (!compiled.ok) return compiled;
+  const { closed, check } = compiled.value;
+  return ok({ source: schema, closed, check });
 }

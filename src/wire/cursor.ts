@@ -5,18 +5,19 @@ import { U64_MAX } from "../base/ids.ts";
 import { FrameFault } from "./fault.ts";
 import { type JsonString, scanString } from "./json_string.ts";
 
-/** The members that an object may have, in canonical order. At most 31, for a bit mask. */
-export interface FieldNames {
-  readonly names: readonly string[];
+/** The names that a string may be: an object's members, in canonical order, or an enumeration. At most 31, for a bit mask. */
+export interface Names<T extends string = string> {
+  readonly names: readonly T[];
   readonly tokens: readonly Buffer[];
 }
 
-export function fieldNames(...names: string[]): FieldNames {
+export function closedNames<const T extends string>(...names: readonly T[]): Names<T> {
   return { names, tokens: names.map((name) => Buffer.from(`"${name}"`)) };
 }
 
 const NUMBER_DIGITS_EXACT = 15;
 const U64_DIGITS = 20;
+const U32_MAX = 0xffff_ffff;
 
 export class Cursor {
   readonly #bytes: Buffer;
@@ -35,7 +36,7 @@ export class Cursor {
    * After `open` or a member's value: the index of the next member's name with its colon read, or -1
    * after the closing brace. `expected` is the index to try first; 0 stands only for the first member.
    */
-  field(fields: FieldNames, expected: number, first: boolean): number {
+  field(fields: Names, expected: number, first: boolean): number {
     this.#space();
     if (this.#bytes[this.#at] === 0x7d) {
       this.#at += 1;
@@ -64,6 +65,11 @@ export class Cursor {
     return token;
   }
 
+  /** A string that is one of `names`, which are tried from the first on. */
+  oneOf<T extends string>(names: Names<T>): T {
+    return names.names[this.#name(names, 0)]!; // #name gives an index of it or throws
+  }
+
   boolean(): boolean {
     if (this.#startsWith(TRUE)) {
       this.#at += TRUE.length;
@@ -76,15 +82,16 @@ export class Cursor {
 
   u32(): number {
     const value = this.#unsigned();
-    if (value > 0xffff_ffffn) throw new FrameFault("json");
-    return Number(value);
+    if (typeof value !== "number" || value > U32_MAX) throw new FrameFault("json");
+    return value;
   }
 
   u64(): bigint {
-    return this.#unsigned();
+    return BigInt(this.#unsigned());
   }
 
-  #unsigned(): bigint {
+  /** A number where its digits are few enough to be exact so. */
+  #unsigned(): number | bigint {
     const start = this.#at;
     let small = 0;
     let at = start;
@@ -97,7 +104,7 @@ export class Cursor {
       throw new FrameFault("json");
     this.#at = at;
     this.#endOfNumber();
-    if (digits <= NUMBER_DIGITS_EXACT) return BigInt(small);
+    if (digits <= NUMBER_DIGITS_EXACT) return small;
     const value = BigInt(this.#bytes.toString("latin1", start, at));
     if (value > U64_MAX) throw new FrameFault("json");
     return value;
@@ -109,20 +116,18 @@ export class Cursor {
     if (byte === 0x2e || byte === 0x65 || byte === 0x45) throw new FrameFault("json");
   }
 
-  #name(fields: FieldNames, expected: number): number {
-    const guess = fields.tokens[expected];
-    if (guess !== undefined && this.#startsWith(guess)) {
-      this.#at += guess.length;
-      return expected;
-    }
-    for (let index = 0; index < fields.tokens.length; index += 1) {
-      const token = fields.tokens[index]!;
+  /** The index of the name that is read, tried from `expected` on. */
+  #name({ names, tokens }: Names, expected: number): number {
+    const count = tokens.length;
+    for (let tried = 0, index = expected; tried < count; tried += 1, index += 1) {
+      if (index >= count) index = 0;
+      const token = tokens[index]!;
       if (this.#startsWith(token)) {
         this.#at += token.length;
         return index;
       }
     }
-    const index = fields.names.indexOf(this.string().text); // written with escapes, or unknown
+    const index = names.indexOf(this.string().text); // written with escapes, or unknown
     if (index < 0) throw new FrameFault("json");
     return index;
   }

@@ -3,28 +3,36 @@
 // known and the set of members seen is held against what the kind or status asks for.
 
 import { isSessionId, U64_MAX } from "../base/ids.ts";
-import { DATA_CLASSES } from "../base/labels.ts";
-import { Cursor, type FieldNames, fieldNames } from "./cursor.ts";
-import { FrameFault } from "./fault.ts";
+import { DATA_CLASSES, type DataClass } from "../base/labels.ts";
+import { Cursor, closedNames, type Names } from "./cursor.ts";
+import { encodeFault, FrameFault } from "./fault.ts";
 import { JsonString, stringToken } from "./json_string.ts";
 import {
   DENY_REASONS,
+  type DenyReason,
   type Envelope,
   ERROR_CODES,
+  type ErrorCode,
   type Message,
   PROTOCOL_VERSION,
   type ToolResponse,
 } from "./message.ts";
 
-const ENVELOPE = fieldNames("v", "id", "final", "msg");
-const MESSAGE = fieldNames("kind", "body");
-const BODY = fieldNames(
+const ENVELOPE = closedNames("v", "id", "final", "msg");
+const MESSAGE = closedNames("kind", "body");
+const BODY = closedNames(
   ...["session", "call", "tool", "arguments"],
   ...["status", "approval", "expires", "content", "class", "untrusted", "truncated", "message", "reason"],
   ...["code", "detail"],
 );
 
-function mask(fields: FieldNames, ...names: string[]): number {
+const KINDS = closedNames("tool_request", "tool_response", "error");
+const STATUSES = closedNames("pending_approval", "result", "failed", "denied");
+const CLASSES = closedNames(...DATA_CLASSES);
+const REASONS = closedNames(...DENY_REASONS);
+const CODES = closedNames(...ERROR_CODES);
+
+function mask(fields: Names, ...names: string[]): number {
   return names.reduce((bits, name) => bits | (1 << fields.names.indexOf(name)), 0);
 }
 
@@ -72,38 +80,38 @@ function once(seen: number, index: number): number {
 
 function readMessage(cursor: Cursor): Message<JsonString> {
   let seen = 0;
-  let kind = "";
+  let kind: Message["kind"] | undefined;
   let body: BodyFields | undefined;
   cursor.open();
   for (let i = cursor.field(MESSAGE, 0, true); i >= 0; i = cursor.field(MESSAGE, i + 1, false)) {
     seen = once(seen, i);
-    if (i === 0) kind = cursor.string().text;
+    if (i === 0) kind = cursor.oneOf(KINDS);
     else body = readBody(cursor);
   }
   if (seen !== MESSAGE_MASK || body === undefined) throw new FrameFault("json");
   if (kind === "tool_request") return { kind, body: body.request() };
   if (kind === "tool_response") return { kind, body: body.response() };
   if (kind === "error") return { kind, body: body.error() };
-  throw new FrameFault("json");
+  throw new FrameFault("json"); // not reached: `seen` has `kind`
 }
 
-/** Everything that a body may hold; which of it is there is told by `seen`. */
+/** Everything that a body may hold; which of it is there is told by `seen`, and nothing else is looked at. */
 class BodyFields {
   seen = 0;
   session = "";
   call = 0n;
   tool = "";
   arguments: JsonString | undefined;
-  status = "";
+  status: ToolResponse["status"] | undefined;
   approval = "";
   expires = 0n;
   content: JsonString | undefined;
-  class = "";
-  untrusted = false;
-  truncated = false;
+  class: DataClass = "restricted";
+  untrusted = true;
+  truncated = true;
   message = "";
-  reason = "";
-  code = "";
+  reason: DenyReason = "no_grant";
+  code: ErrorCode = "bad_message";
   detail = "";
 
   request() {
@@ -115,11 +123,10 @@ class BodyFields {
     const { status, seen } = this;
     if (status === "result" && seen === RESULT_MASK && this.content !== undefined) {
       const { content, untrusted, truncated } = this;
-      return { status, content, class: oneOf(DATA_CLASSES, this.class), untrusted, truncated };
+      return { status, content, class: this.class, untrusted, truncated };
     }
     if (status === "failed" && seen === FAILED_MASK) return { status, message: this.message };
-    if (status === "denied" && seen === DENIED_MASK)
-      return { status, reason: oneOf(DENY_REASONS, this.reason) };
+    if (status === "denied" && seen === DENIED_MASK) return { status, reason: this.reason };
     if (status === "pending_approval" && seen === PENDING_MASK) {
       return { status, approval: this.approval, expires: this.expires };
     }
@@ -128,7 +135,7 @@ class BodyFields {
 
   error() {
     if (this.seen !== ERROR_MASK) throw new FrameFault("json");
-    return { code: oneOf(ERROR_CODES, this.code), detail: this.detail };
+    return { code: this.code, detail: this.detail };
   }
 }
 
@@ -169,22 +176,22 @@ function readBodyField(cursor: Cursor, body: BodyFields, index: number): void {
       body.tool = cursor.string().text;
       return;
     case "status":
-      body.status = cursor.string().text;
+      body.status = cursor.oneOf(STATUSES);
       return;
     case "approval":
       body.approval = cursor.string().text;
       return;
     case "class":
-      body.class = cursor.string().text;
+      body.class = cursor.oneOf(CLASSES);
       return;
     case "message":
       body.message = cursor.string().text;
       return;
     case "reason":
-      body.reason = cursor.string().text;
+      body.reason = cursor.oneOf(REASONS);
       return;
     case "code":
-      body.code = cursor.string().text;
+      body.code = cursor.oneOf(CODES);
       return;
     default:
       body.detail = cursor.string().text;
@@ -192,14 +199,8 @@ function readBodyField(cursor: Cursor, body: BodyFields, index: number): void {
 }
 
 function sessionId(text: string): string {
-  if (!isSessionId(text)) throw new FrameFault("json");
+  if (typeof text !== "string" || !isSessionId(text)) throw new FrameFault("json");
   return text;
-}
-
-function oneOf<T extends string>(known: readonly T[], text: string): T {
-  const found = known.find((one) => one === text);
-  if (found === undefined) throw new FrameFault("json");
-  return found;
 }
 
 function textMessage(msg: Message<JsonString>): Message {
@@ -215,30 +216,44 @@ function textMessage(msg: Message<JsonString>): Message {
 /**
  * Bytes of a message (the value of `msg`), canonical: what is recorded, replayed and delivered.
  * A canonical JsonString goes in as the bytes it is; any other is decoded and written anew.
- * @throws FrameFault json for a value outside the grammar
+ * Callers need not be typed: each member is read once and held against the grammar; others are left out.
+ * @throws FrameFault json for a value outside the grammar, and nothing else
  */
 export function encodeMessage(msg: Message<string | JsonString>): Buffer {
-  if (msg.kind === "tool_request") {
-    const { session, call, tool } = msg.body;
-    const head = `{"kind":"tool_request","body":{"session":"${sessionId(session)}","call":${u64(call)},"tool":${stringToken(tool)},"arguments":`;
-    return splice(head, msg.body.arguments, "}}");
+  try {
+    return messageBytes(msg);
+  } catch (error) {
+    throw encodeFault(error);
   }
-  if (msg.kind === "error") {
-    const { code, detail } = msg.body;
-    return Buffer.from(
-      `{"kind":"error","body":{"code":"${oneOf(ERROR_CODES, code)}","detail":${stringToken(detail)}}}`,
-    );
+}
+
+function messageBytes({ kind, body }: Message<string | JsonString>): Buffer {
+  switch (kind) {
+    case "tool_request": {
+      const { session, call, tool } = body;
+      const head = `{"kind":"tool_request","body":{"session":"${sessionId(session)}","call":${u64(call)},"tool":${stringToken(tool)},"arguments":`;
+      return splice(head, body.arguments, "}}");
+    }
+    case "tool_response":
+      return responseBytes(body);
+    case "error": {
+      const { code, detail } = body;
+      return Buffer.from(
+        `{"kind":"error","body":{"code":"${oneOf(ERROR_CODES, code)}","detail":${stringToken(detail)}}}`,
+      );
+    }
+    default:
+      throw new FrameFault("json", undefined, "a kind of message is unknown");
   }
-  return encodeResponse(msg.body);
 }
 
 const RESPONSE_HEAD = '{"kind":"tool_response","body":{"status":';
 
-function encodeResponse(body: ToolResponse<string | JsonString>): Buffer {
+function responseBytes(body: ToolResponse<string | JsonString>): Buffer {
   switch (body.status) {
     case "result": {
       const { untrusted, truncated } = body;
-      const tail = `,"class":"${oneOf(DATA_CLASSES, body.class)}","untrusted":${untrusted === true},"truncated":${truncated === true}}}`;
+      const tail = `,"class":"${oneOf(DATA_CLASSES, body.class)}","untrusted":${flag(untrusted)},"truncated":${flag(truncated)}}}`;
       return splice(`${RESPONSE_HEAD}"result","content":`, body.content, tail);
     }
     case "pending_approval": {
@@ -251,7 +266,15 @@ function encodeResponse(body: ToolResponse<string | JsonString>): Buffer {
       return Buffer.from(`${RESPONSE_HEAD}"failed","message":${stringToken(body.message)}}}`);
     case "denied":
       return Buffer.from(`${RESPONSE_HEAD}"denied","reason":"${oneOf(DENY_REASONS, body.reason)}"}}`);
+    default:
+      throw new FrameFault("json", undefined, "a status is unknown");
   }
+}
+
+function oneOf<T extends string>(known: readonly T[], text: string): T {
+  const found = known.find((one) => one === text);
+  if (found === undefined) throw new FrameFault("json", undefined, "a name is not one of the list");
+  return found;
 }
 
 function u64(value: bigint): bigint {
@@ -260,11 +283,16 @@ function u64(value: bigint): bigint {
   return value;
 }
 
-/** One exact buffer of an ASCII-or-not head, a long text and an ASCII tail. */
+/** Never a default: a label that was forgotten must not become `false`. */
+function flag(value: boolean): boolean {
+  if (typeof value !== "boolean") throw new FrameFault("json", undefined, "a flag is no boolean");
+  return value;
+}
+
+/** One exact buffer of a head, a long text and an ASCII tail. */
 function splice(head: string, long: string | JsonString, tail: string): Buffer {
-  if (!(long instanceof JsonString) || !long.canonical) {
-    return Buffer.from(head + stringToken(typeof long === "string" ? long : long.text) + tail);
-  }
+  if (!(long instanceof JsonString)) return Buffer.from(head + stringToken(long) + tail);
+  if (!long.canonical) return Buffer.from(head + stringToken(long.text) + tail);
   const headBytes = Buffer.byteLength(head);
   const bytes = Buffer.allocUnsafe(headBytes + long.tokenBytes + tail.length);
   bytes.write(head, 0);

@@ -27,3 +27,11 @@ export class FrameFault extends Error {
     this.detail = detail;
   }
 }
+
+/**
+ * What reading a value from an untyped caller threw (a null, a getter, a Proxy), as the fault that it is
+ * to the encoder: a value outside the grammar.
+ */
+export function encodeFault(error: unknown): FrameFault {
+  return error instanceof FrameFault ? error : new FrameFault("json", undefined, "a value is no envelope");
+}

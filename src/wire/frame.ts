@@ -4,24 +4,28 @@
 import { U64_MAX } from "../base/ids.ts";
 import { FRAME_BYTES_MAX } from "../base/limits.ts";
 import { decodeBody, encodeMessage } from "./envelope.ts";
-import { FrameFault } from "./fault.ts";
+import { encodeFault, FrameFault } from "./fault.ts";
 import { type Envelope, PROTOCOL_VERSION } from "./message.ts";
 
 const HEADER_BYTES = 4;
 const PARTIAL_BYTES_MIN = 1024;
+const NOTHING = Buffer.alloc(0);
 
 /**
  * Splits a stream into bodies. A body that lies whole in a chunk is a view of it, not a copy; a body
  * in pieces is gathered in a buffer that grows with what has arrived.
  */
 export class FrameReader {
-  #chunk: Buffer = Buffer.alloc(0);
+  #chunk: Buffer = NOTHING;
   #at = 0;
   /** Header and body of the frame that began in an earlier chunk. */
   #partial: Buffer | undefined;
   #filled = 0;
 
-  /** Takes the next bytes of the stream. All frames of the last chunk must have been read. */
+  /**
+   * Takes the next bytes of the stream, which must not change afterwards: bodies are views of them. Call
+   * `next` until it gives undefined before the next push; what is left of a chunk costs a copy.
+   */
   push(chunk: Buffer): void {
     this.#chunk =
       this.#at < this.#chunk.length ? Buffer.concat([this.#chunk.subarray(this.#at), chunk]) : chunk;
@@ -33,11 +37,14 @@ export class FrameReader {
     return this.#filled + this.#chunk.length - this.#at;
   }
 
-  /** The next body, or undefined until more bytes are pushed. @throws FrameFault empty, too_large */
+  /** The next body, or undefined until more bytes are pushed. @throws FrameFault empty, too_large; and again, if asked again */
   next(): Buffer | undefined {
     if (this.#partial !== undefined) return this.#nextFromPartial();
     const available = this.#chunk.length - this.#at;
-    if (available === 0) return undefined;
+    if (available === 0) {
+      this.#release();
+      return undefined;
+    }
     if (available >= HEADER_BYTES) {
       const length = checkedLength(this.#chunk.readUInt32BE(this.#at));
       if (available >= HEADER_BYTES + length) {
@@ -48,7 +55,14 @@ export class FrameReader {
     }
     this.#partial = Buffer.allocUnsafeSlow(Math.max(PARTIAL_BYTES_MIN, available));
     this.#take(available);
+    this.#release();
     return undefined;
+  }
+
+  /** Lets go of a chunk that is read: a quiet connection must not hold on to it. */
+  #release(): void {
+    this.#chunk = NOTHING;
+    this.#at = 0;
   }
 
   /** What the end of the stream means now: a clean end between frames, or a cut one. */
@@ -59,11 +73,17 @@ export class FrameReader {
   #nextFromPartial(): Buffer | undefined {
     if (this.#filled < HEADER_BYTES) {
       this.#take(HEADER_BYTES - this.#filled);
-      if (this.#filled < HEADER_BYTES) return undefined;
+      if (this.#filled < HEADER_BYTES) {
+        this.#release();
+        return undefined;
+      }
     }
     const frameBytes = HEADER_BYTES + checkedLength(this.#partial!.readUInt32BE(0));
     this.#take(frameBytes - this.#filled);
-    if (this.#filled < frameBytes) return undefined;
+    if (this.#filled < frameBytes) {
+      this.#release();
+      return undefined;
+    }
     const body = this.#partial!.subarray(HEADER_BYTES, frameBytes);
     this.#partial = undefined;
     this.#filled = 0;
@@ -93,8 +113,13 @@ function checkedLength(length: number): number {
   return length;
 }
 
-/** `{"v":1,"id":ID,"final":F,"msg":` as text; the message's bytes and `}` follow. */
+/** `{"v":1,"id":ID,"final":F,"msg":` as text; the message's bytes and `}` follow. @throws FrameFault json */
 function envelopeHead(v: number, id: bigint, final: boolean): string {
+  if (!Number.isInteger(v) || v < 0 || v > 0xffff_ffff)
+    throw new FrameFault("json", undefined, "`v` is no u32");
+  if (typeof id !== "bigint" || id < 0n || id > U64_MAX)
+    throw new FrameFault("json", undefined, "`id` is no u64");
+  if (typeof final !== "boolean") throw new FrameFault("json", undefined, "`final` is no boolean");
   return `{"v":${v},"id":${id},"final":${final},"msg":`;
 }
 
@@ -117,15 +142,21 @@ function checkedBody(head: string, message: Buffer): number {
   return HEADER_BYTES + bodyBytes;
 }
 
-/** One envelope as a frame. @throws FrameFault too_large (nothing is written), json for a value outside the grammar */
+/**
+ * One envelope as a frame; whatever `v` it has is written, so that a test can make a peer of another version.
+ * @throws FrameFault too_large (nothing is written), json for a value outside the grammar; nothing else, whoever calls
+ */
 export function encodeFrame(envelope: Envelope): Buffer {
-  const { v, id } = envelope;
-  if (!Number.isInteger(v) || v < 0 || v > 0xffff_ffff)
-    throw new FrameFault("json", undefined, "`v` is no u32");
-  if (typeof id !== "bigint" || id < 0n || id > U64_MAX)
-    throw new FrameFault("json", undefined, "`id` is no u64");
-  const head = envelopeHead(v, id, envelope.final === true);
-  const message = encodeMessage(envelope.msg);
+  try {
+    return envelopeFrame(envelope);
+  } catch (error) {
+    throw encodeFault(error);
+  }
+}
+
+function envelopeFrame({ v, id, final, msg }: Envelope): Buffer {
+  const head = envelopeHead(v, id, final);
+  const message = encodeMessage(msg);
   const frame = Buffer.allocUnsafe(checkedBody(head, message));
   putFrame(frame, 0, head, message);
   return frame;
@@ -159,7 +190,7 @@ export class FrameWriter {
     return this.#filled;
   }
 
-  /** Appends a frame around a message that `encodeMessage` made. @throws FrameFault too_large; nothing is appended then */
+  /** Appends a frame around a message that `encodeMessage` made. @throws FrameFault too_large, json; nothing is appended then */
   append(id: bigint, final: boolean, message: Buffer): void {
     const head = envelopeHead(PROTOCOL_VERSION, id, final);
     const frameBytes = checkedBody(head, message);
@@ -171,8 +202,11 @@ export class FrameWriter {
   take(): Buffer | undefined {
     if (this.#block === undefined || this.#filled === 0) return undefined;
     const bytes = this.#block.subarray(0, this.#filled);
-    // What is left of a block serves the next write; the written part is never touched again.
-    this.#block = this.#filled < this.#block.length ? this.#block.subarray(this.#filled) : undefined;
+    // What is left of a block serves the next write, and the written part is never touched again. A block
+    // that had to grow is let go: a quiet connection must not hold on to what one burst took.
+    const left =
+      this.#block.buffer.byteLength === BLOCK_BYTES ? this.#block.subarray(this.#filled) : undefined;
+    this.#block = left?.length ? left : undefined;
     this.#filled = 0;
     return bytes;
   }

@@ -72,31 +72,82 @@ export class JsonString {
 
 /** Reads the string token that begins at `start` (a quote) and ends before `end`. @throws FrameFault json */
 export function scanString(bytes: Buffer, start: number, end: number): JsonString {
+  const words = end - start >= WORDS_FROM_BYTES ? new Words(bytes, end) : undefined;
   let ascii = true;
   let escaped = false;
   let canonical = true;
   let at = start + 1;
   for (;;) {
+    const near = words === undefined ? end : Math.min(end, at + SHORT_RUN_BYTES);
+    while (at < near && KIND[bytes[at]!] === PLAIN) at += 1;
+    if (at === near && words !== undefined) at = words.plainEnd(at);
     if (at >= end) throw new FrameFault("json");
     const kind = KIND[bytes[at]!];
-    if (kind === PLAIN) {
-      at += 1;
-    } else if (kind === HIGH) {
-      ascii = false;
-      at += 1;
-    } else if (kind === QUOTE) {
-      break;
-    } else if (kind === CONTROL) {
-      throw new FrameFault("json");
-    } else {
+    if (kind === BACKSLASH) {
       escaped = true;
       const length = escapeLength(bytes, at, end);
       if (canonical && !isCanonicalEscape(bytes, at, length)) canonical = false;
       at += length;
+    } else if (kind === HIGH) {
+      ascii = false;
+      do at += 1;
+      while (at < end && bytes[at]! >= 0x80);
+    } else if (kind === QUOTE) {
+      break;
+    } else {
+      throw new FrameFault("json"); // a control
     }
   }
   if (!ascii && !isUtf8(bytes.subarray(start, at))) throw new FrameFault("json");
   return new JsonString(bytes, start, at + 1, ascii, escaped, canonical);
+}
+
+/** From how many bytes on, and after how many plain ones, looking at four at once pays. */
+const WORDS_FROM_BYTES = 256;
+const SHORT_RUN_BYTES = 16;
+
+/** The bytes before `end` as words of four, to get over long plain runs. */
+class Words {
+  readonly #bytes: Buffer;
+  readonly #end: number;
+  readonly #words: Int32Array;
+  /** By how many bytes the first word begins before the body. */
+  readonly #skew: number;
+
+  constructor(bytes: Buffer, end: number) {
+    this.#bytes = bytes;
+    this.#end = end;
+    this.#skew = bytes.byteOffset & 3;
+    this.#words = new Int32Array(bytes.buffer, bytes.byteOffset - this.#skew, (this.#skew + end) >> 2);
+  }
+
+  /** Where the plain run that `at` is in, or just behind, ends. */
+  plainEnd(at: number): number {
+    const border = ((at + this.#skew + 3) & ~3) - this.#skew;
+    const near = this.#plainEndBytewise(at, Math.min(border, this.#end));
+    if (near !== border) return near;
+    const words = this.#words;
+    let i = (border + this.#skew) >> 2;
+    while (i < words.length && isPlain(words[i]!)) i += 1;
+    return this.#plainEndBytewise(i * 4 - this.#skew, this.#end);
+  }
+
+  #plainEndBytewise(from: number, end: number): number {
+    let at = from;
+    while (at < end && KIND[this.#bytes[at]!] === PLAIN) at += 1;
+    return at;
+  }
+}
+
+/**
+ * Whether none of a word's four bytes is a quote, a backslash, a control or above ASCII. Among ASCII bytes
+ * each difference has the upper bit of a byte set only where that byte is one of those, or one below it is.
+ */
+function isPlain(word: number): boolean {
+  const quote = (word ^ 0x22222222) - 0x01010101;
+  const backslash = (word ^ 0x5c5c5c5c) - 0x01010101;
+  const control = word - 0x20202020;
+  return ((quote | backslash | control | word) & 0x80808080) === 0;
 }
 
 /** Length of the escape at `at`: 2, 6, or 12 for a surrogate pair. */
@@ -151,8 +202,9 @@ function isCanonicalEscape(bytes: Buffer, at: number, length: number): boolean {
   return !(control === 8 || control === 9 || control === 10 || control === 12 || control === 13);
 }
 
-/** The canonical token of a text. @throws FrameFault json where it holds a lone surrogate */
+/** The canonical token of a text. @throws FrameFault json where it holds a lone surrogate, or is none */
 export function stringToken(text: string): string {
+  if (typeof text !== "string") throw new FrameFault("json", undefined, "a text is no string");
   if (!text.isWellFormed()) throw new FrameFault("json", undefined, "a text holds a lone surrogate");
   return JSON.stringify(text);
 }

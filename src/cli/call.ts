@@ -1,0 +1,126 @@
+// `callgate call`: any caller, from a shell. Each message is printed as it comes.
+
+import { readFileSync } from "node:fs";
+import { isSessionId, U64_MAX } from "../base/ids.ts";
+import type { Address } from "../client/address.ts";
+import { type Caller, connect } from "../client/caller.ts";
+import { CallgateError } from "../client/error.ts";
+import type { ToolResponse } from "../wire/message.ts";
+import { EXIT, exitOf, messageJson, showMessage, type Terminal } from "./terminal.ts";
+
+export interface Reach {
+  readonly socket?: string;
+  readonly fd?: string;
+  readonly session: string;
+  readonly json?: boolean;
+}
+
+export interface CallFlags extends Reach {
+  readonly call?: string;
+}
+
+/** Wrong use of a command: exit status 2. */
+export class UsageFault extends Error {}
+
+export async function callTool(
+  terminal: Terminal,
+  tool: string,
+  args: string | undefined,
+  flags: CallFlags,
+): Promise<number> {
+  const text = argumentsText(args);
+  const call = flags.call === undefined ? undefined : callNumber(flags.call);
+  return withCaller(terminal, flags, async (caller) => {
+    const asked = caller.call(tool, text, {
+      session: flags.session,
+      ...(call === undefined ? {} : { call }),
+    });
+    if (flags.json !== true) terminal.err(`[session ${asked.session}, call ${asked.call}]\n`);
+    let last: ToolResponse | undefined;
+    for await (const message of asked) {
+      last = message;
+      if (flags.json === true) terminal.out(messageJson(message));
+      else showMessage(terminal, message);
+    }
+    if (last === undefined) return EXIT.connection;
+    if (last.status === "denied" && flags.json !== true)
+      await showWhy(terminal, caller, asked.session, asked.call);
+    return exitOf(last);
+  });
+}
+
+/** Connects, does the work and closes; what goes wrong with the connection is said, with exit status 1. */
+export async function withCaller(
+  terminal: Terminal,
+  reach: Reach,
+  work: (caller: Caller) => Promise<number>,
+): Promise<number> {
+  if (!isSessionId(reach.session)) {
+    throw new UsageFault(
+      "--session must be 1 to 128 of A-Z a-z 0-9 . _ : @ / -, beginning with a letter or digit",
+    );
+  }
+  let caller: Caller | undefined;
+  try {
+    caller = await connect({ to: addressOf(reach) });
+    return await work(caller);
+  } catch (error) {
+    if (!(error instanceof CallgateError)) throw error;
+    terminal.err(`callgate: ${error.message}\n`);
+    return error.code === "bad_call" || error.code === "too_large" ? EXIT.usage : EXIT.connection;
+  } finally {
+    await caller?.close();
+  }
+}
+
+function addressOf({ socket, fd }: Reach): Address {
+  if (fd !== undefined) {
+    const number = Number(fd);
+    if (!Number.isInteger(number) || number < 0)
+      throw new UsageFault("--fd must be the number of an inherited descriptor");
+    return { fd: number };
+  }
+  const path = socket ?? process.env["CALLGATE_SOCKET"];
+  if (path === undefined || path === "")
+    throw new UsageFault("say which socket: --socket PATH, or CALLGATE_SOCKET in the environment");
+  return { path };
+}
+
+/** The arguments' text: given, read from standard input with `-`, or none. */
+function argumentsText(given: string | undefined): string {
+  const text = given === "-" ? readFileSync(0, "utf8") : (given ?? "{}");
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return text.trim();
+  } catch {
+    // said below
+  }
+  throw new UsageFault(`the arguments must be one JSON object, like '{"path":"/etc/hosts"}'`);
+}
+
+function callNumber(text: string): bigint {
+  if (/^[0-9]{1,20}$/.test(text) && BigInt(text) <= U64_MAX) return BigInt(text);
+  throw new UsageFault("--call must be an integer from 0 to 18446744073709551615");
+}
+
+/** Asks why, where the role may: the grant and its owner's words. */
+async function showWhy(terminal: Terminal, caller: Caller, session: string, call: bigint): Promise<void> {
+  const why = await caller.call("callgate.calls.why", { session, call: call.toString() }, { session }).final;
+  if (why.status !== "result") {
+    terminal.err("  why: this role may not ask (grant it callgate.calls.why)\n");
+    return;
+  }
+  const told = JSON.parse(why.content) as {
+    row: string;
+    grant: string | null;
+    reason: string | null;
+    taint: { class: string; untrusted: boolean };
+  };
+  terminal.err(
+    `  decided by: ${told.grant === null ? "no grant" : `grant ${told.grant}`} (row ${told.row})\n`,
+  );
+  if (told.reason !== null) terminal.err(`  reason: ${told.reason}\n`);
+  terminal.err(
+    `  the session's taint then: ${told.taint.class}, ${told.taint.untrusted ? "untrusted" : "trusted"}\n`,
+  );
+}

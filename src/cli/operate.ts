@@ -1,0 +1,48 @@
+// Commands that are one call of a built-in tool: what to call, and how its answer reads.
+
+import { visibleLine } from "../base/display.ts";
+import { type Reach, withCaller } from "./call.ts";
+import { exitOf, showMessage, type Terminal } from "./terminal.ts";
+
+/** Calls a built-in and prints its content: as it is with --json, else as indented fields. */
+export async function operate(
+  terminal: Terminal,
+  reach: Reach,
+  tool: string,
+  args: Readonly<Record<string, unknown>>,
+): Promise<number> {
+  return withCaller(terminal, reach, async (caller) => {
+    const given = Object.fromEntries(Object.entries(args).filter(([, value]) => value !== undefined));
+    const answer = await caller.call(tool, given, { session: reach.session }).final;
+    if (answer.status !== "result") showMessage(terminal, answer);
+    else if (reach.json === true) terminal.out(`${answer.content}\n`);
+    else terminal.out(fields(JSON.parse(answer.content)));
+    return exitOf(answer);
+  });
+}
+
+/** A value as lines of `name: value`, nested by indentation. Everything in it is shown escaped. */
+export function fields(value: unknown, indent = ""): string {
+  if (Array.isArray(value))
+    return (
+      value.map((item) => `${indent}- ${fields(item, `${indent}  `).trimStart()}`).join("") ||
+      `${indent}(none)\n`
+    );
+  if (typeof value !== "object" || value === null) return `${indent}${scalar(value)}\n`;
+  return Object.entries(value)
+    .map(([name, member]) => `${indent}${visibleLine(name)}: ${memberText(member, indent)}`)
+    .join("");
+}
+
+function memberText(member: unknown, indent: string): string {
+  if (typeof member !== "object" || member === null) return `${scalar(member)}\n`;
+  if (Array.isArray(member) && member.every((item) => typeof item !== "object" || item === null)) {
+    return `${member.length === 0 ? "(none)" : member.map(scalar).join(", ")}\n`;
+  }
+  return `\n${fields(member, `${indent}  `)}`;
+}
+
+function scalar(value: unknown): string {
+  if (value === null) return "-";
+  return visibleLine(typeof value === "string" ? value : JSON.stringify(value));
+}

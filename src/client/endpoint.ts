@@ -1,0 +1,116 @@
+// A connection to a broker with both of its directions: calls of ours, requests of the broker's. Their
+// ids are two namespaces. `connect` and `provide` are this with one side or the other in front.
+
+import type { Envelope, ErrorCode } from "../wire/message.ts";
+import type { Address } from "./address.ts";
+import { normalReconnect, type ReconnectOptions } from "./backoff.ts";
+import { Calls } from "./calls.ts";
+import { type Effects, REAL_EFFECTS } from "./effects.ts";
+import { CallgateError } from "./error.ts";
+import { Jobs, type JobsSettings } from "./jobs.ts";
+import { Link } from "./link.ts";
+
+export interface EndpointOptions {
+  readonly to: Address;
+  /** Session of calls that name none. Default `default`. */
+  readonly session?: string | undefined;
+  /** How a lost connection is made again; over a descriptor or stdio it never is. */
+  readonly reconnect?: ReconnectOptions | undefined;
+  /** Keep trying for the first connection as for a lost one, instead of failing at once. Default false. */
+  readonly waitForBroker?: boolean | undefined;
+  /** UTF-16 units of one call's answer, with 64 for each message; a larger one ends the call. Default 67,108,864. */
+  readonly resultCharsMax?: number | undefined;
+  /** How long an aborted call waits for the broker's answer. Default 5,000. */
+  readonly cancelWaitMs?: number | undefined;
+  /** Clocks, chance and timer, for tests. */
+  readonly effects?: Partial<Effects> | undefined;
+}
+
+const RESULT_CHARS_MAX = 67_108_864;
+const CANCEL_WAIT_MS = 5_000;
+
+export class Endpoint {
+  readonly calls: Calls;
+  readonly jobs: Jobs;
+  readonly effects: Effects;
+  /** Resolves when there will be no further connection: with the reason, or undefined after `close`. Never rejects. */
+  readonly ended: Promise<CallgateError | undefined>;
+  readonly #link: Link;
+  readonly #onOpened: () => unknown;
+  #onFirst: () => void = () => {};
+  #onEnded!: (why: CallgateError | undefined) => void;
+
+  /** `onOpened` is told of each new connection, after the waiting calls were sent again. */
+  constructor(options: EndpointOptions, jobs: JobsSettings, onOpened: () => unknown = () => {}) {
+    const effects = { ...REAL_EFFECTS, ...options.effects };
+    this.effects = effects;
+    this.ended = new Promise((resolve) => {
+      this.#onEnded = resolve;
+    });
+    this.#onOpened = onOpened;
+    const reconnect = normalReconnect(options.reconnect);
+    const waitForBroker = options.waitForBroker ?? false;
+    this.#link = new Link(
+      { to: options.to, reconnect, waitForBroker, effects },
+      {
+        opened: () => this.#opened(),
+        received: (envelope) => this.#received(envelope),
+        lost: () => this.#lost(),
+        ended: (why) => this.#end(why),
+      },
+    );
+    const { session = "default", resultCharsMax = RESULT_CHARS_MAX, cancelWaitMs = CANCEL_WAIT_MS } = options;
+    this.calls = new Calls(this.#link, { session, resultCharsMax, cancelWaitMs, effects });
+    this.jobs = new Jobs(jobs, this.#link);
+  }
+
+  /** Connects for the first time. @throws CallgateError unreachable */
+  async start(): Promise<void> {
+    const first = new Promise<undefined>((resolve) => {
+      this.#onFirst = () => resolve(undefined);
+    });
+    this.#link.start();
+    const why = await Promise.race([first, this.ended]);
+    if (why !== undefined) throw why;
+  }
+
+  /** Ends the calls that wait (`closed`) and aborts the requests that run; sends what was written. */
+  async close(): Promise<void> {
+    await this.#link.finish(new CallgateError("closed", "this client was closed"));
+  }
+
+  #opened(): void {
+    this.calls.opened();
+    this.#onOpened();
+    this.#onFirst();
+  }
+
+  #lost(): void {
+    this.jobs.lost();
+    this.calls.lost();
+  }
+
+  #end(why: CallgateError): void {
+    this.jobs.lost();
+    this.calls.ended(why);
+    this.#onEnded(why.code === "closed" ? undefined : why);
+  }
+
+  #received(envelope: Envelope): void {
+    const { id, final, msg } = envelope;
+    if (msg.kind === "tool_response") this.calls.received(id, msg.body, final);
+    else if (msg.kind === "error") this.#refused(id, msg.body.code);
+    else {
+      const wrong = this.jobs.received(id, msg.body, final);
+      if (wrong !== undefined) this.#link.refuse("bad_message", wrong);
+    }
+  }
+
+  /** `internal` is the broker's own trouble with one call; anything else says that we are at fault, and would be again. */
+  #refused(id: bigint, wireCode: ErrorCode): void {
+    const context = { wireCode, mayHaveRun: true };
+    const why = new CallgateError("refused", `the broker answered ${wireCode}`, context);
+    if (wireCode !== "internal") void this.#link.finish(why);
+    else if (id !== 0n) this.calls.ended(why, id);
+  }
+}

@@ -1,0 +1,225 @@
+// What a config allows although it is dangerous, and what in it does nothing although it looks as
+// if it did. Only about configs without faults; a warning never changes a decision.
+
+import { BUILTIN_PREFIX, type Pattern, patternMatches, toolPatternMatches } from "../base/ids.ts";
+import type { ToolEffect } from "../policy/policy.ts";
+import { type ConfigWarning, inFileOrder, listed, type Position, quote } from "./config_faults.ts";
+import { BUILTIN_TOOLS, type GrantDraft, mayBeAnnounced, type Surroundings } from "./config_grants.ts";
+import type { RoleDraft } from "./config_roles.ts";
+import type { ToolDraft } from "./config_tools.ts";
+
+export interface Compiled extends Surroundings {
+  readonly grants: readonly GrantDraft[];
+  /** Where `allow_same_user = true` stands. */
+  readonly sameUserAt: Position | undefined;
+  readonly nowMs: number;
+}
+
+type Warn = (code: string, at: Position, message: string) => void;
+
+export function findWarnings(compiled: Compiled): readonly ConfigWarning[] {
+  const warnings: ConfigWarning[] = [];
+  const warn: Warn = (code, at, message) => void warnings.push({ ...at, code, message });
+  if (compiled.sameUserAt !== undefined) warn("same_user", compiled.sameUserAt, SAME_USER);
+  for (const role of compiled.roles.values()) warnOfRole(role, compiled, warn);
+  for (const tool of compiled.tools.values()) warnOfTool(tool, compiled, warn);
+  for (const grant of compiled.grants) warnOfGrant(grant, compiled, warn);
+  return inFileOrder(warnings);
+}
+
+const SAME_USER =
+  "allow_same_user lets one user open sessions for a role that it itself runs: whoever takes over that user, " +
+  "the agent's process included, answers to nobody else; only for a machine with one person on it";
+
+function warnOfRole(draft: RoleDraft, compiled: Compiled, warn: Warn): void {
+  const { policy, read, at } = draft;
+  if (policy.taintScope === "session" && !policy.isolated) {
+    warn(
+      "sessions_not_isolated",
+      read.fields.taint_scope?.at ?? at,
+      `taint is kept per session, and role ${policy.name} may use several over one connection: its process is ` +
+        "trusted to keep them apart; isolated = true binds a connection to one session",
+    );
+  }
+  if (policy.sessions === "opened" && !isOpened(policy.name, compiled)) {
+    const why = "no other role may use callgate.sessions.open, so it never has a session to call in";
+    warn("sessions_never_opened", read.fields.sessions?.at ?? at, `role ${policy.name}: ${why}`);
+  }
+  if (policy.admits !== "anyone") {
+    if (policy.operator) warnOfSharedOperator(draft, compiled, warn);
+    warnOfClosedSocket(draft, warn);
+    return;
+  }
+  const open = read.fields.anyone?.at ?? at;
+  if (policy.operator) {
+    warn(
+      "anyone_operator",
+      open,
+      `every local user may connect as the operator ${policy.name}; name its users`,
+    );
+  }
+  const risky = compiled.grants
+    .filter(({ policy: grant }) => grant.role === policy.name && grant.effect === "allow")
+    .flatMap(({ policy: grant }) => grant.tools.flatMap((pattern) => riskyTools(pattern, compiled)));
+  if (risky.length > 0) {
+    const names = listed(new Set(risky));
+    warn("anyone_effects", open, `every local user may use, as ${policy.name}, tools with effects: ${names}`);
+  }
+}
+
+/** A role never opens sessions for itself. */
+function isOpened(role: string, { grants }: Compiled): boolean {
+  return grants.some(
+    ({ policy }) =>
+      policy.role !== role && policy.effect !== "deny" && reaches(policy.tools, "callgate.sessions.open"),
+  );
+}
+
+function reaches(patterns: readonly Pattern[], tool: string): boolean {
+  return patterns.some((pattern) => toolPatternMatches(pattern, tool));
+}
+
+/** Roles are apart only as far as their users are. */
+function warnOfSharedOperator(operator: RoleDraft, { roles }: Compiled, warn: Warn): void {
+  for (const other of roles.values()) {
+    if (other === operator || other.policy.operator || !sharesUsers(operator, other)) continue;
+    warn(
+      "operator_shared",
+      (operator.read.fields.users ?? operator.read.fields.groups)?.at ?? operator.at,
+      `a user or group of role ${other.policy.name} may also connect as the operator ${operator.policy.name}; ` +
+        "give the operator a user of its own",
+    );
+  }
+}
+
+function sharesUsers(a: RoleDraft, b: RoleDraft): boolean {
+  const [one, other] = [a.policy.admits, b.policy.admits];
+  if (one === "anyone" || other === "anyone") return false;
+  return intersects(one.uids, other.uids) || intersects(one.gids, other.gids);
+}
+
+function intersects(a: ReadonlySet<number>, b: ReadonlySet<number>): boolean {
+  return [...a].some((id) => b.has(id));
+}
+
+/** Two users cannot both own the socket file. */
+function warnOfClosedSocket({ policy, read, at }: RoleDraft, warn: Warn): void {
+  if (policy.admits === "anyone" || policy.socket.mode !== 0o600) return;
+  if (policy.admits.uids.size < 2 && policy.admits.gids.size === 0) return;
+  warn(
+    "socket_closed",
+    read.fields.mode?.at ?? at,
+    `only the daemon's own user can reach the socket of role ${policy.name} (mode "0600"), whoever else it ` +
+      'admits; write group = "..." with a group that they are in',
+  );
+}
+
+function warnOfTool({ policy, read, at }: ToolDraft, { grants }: Compiled, warn: Warn): void {
+  if (policy.store === undefined) {
+    warn(
+      "no_store",
+      read.fields.store?.at ?? at,
+      `what is put into ${policy.name} loses its taint there and comes back clean; leave store out to keep it`,
+    );
+  }
+  if (read.fields.effect === undefined) {
+    warn(
+      "effect_assumed",
+      at,
+      `${policy.name} declares no effect and counts as "execute"; write effect = "read", "write", "send", ` +
+        '"spend" or "execute"',
+    );
+  }
+  const reachable = grants.some(
+    ({ policy: grant }) => grant.effect !== "deny" && reaches(grant.tools, policy.name),
+  );
+  if (!reachable)
+    warn("unreachable_tool", at, `no grant allows ${policy.name} or asks for it: nobody can call it`);
+}
+
+function warnOfGrant({ policy, read }: GrantDraft, compiled: Compiled, warn: Warn): void {
+  if (policy.expiresAtMs !== undefined && policy.expiresAtMs <= compiled.nowMs) {
+    warn(
+      "expired_grant",
+      read.fields.expires?.at ?? read.at,
+      `the grant ${policy.id} has expired: what it ${policy.effect}s is denied; renew or remove it`,
+    );
+  }
+  for (const { value, at } of read.fields.tools?.value ?? []) {
+    if (value !== "*") warnOfEmptyReach(value, at, compiled, warn);
+    else if (policy.effect !== "deny") warn("every_tool", at, everyTool(policy.id));
+    if (policy.effect === "allow") warnOfOperatorTools(value, at, policy.role, compiled, warn);
+  }
+  if (policy.effect === "allow") warnOfUntrustedUse({ policy, read }, compiled, warn);
+}
+
+function everyTool(id: string): string {
+  return `the grant ${id} covers every tool, also each one that is added later; name the tools it is for`;
+}
+
+/** A deny that matches nothing protects nothing, and an allow that does is likely misspelt. */
+function warnOfEmptyReach(pattern: Pattern, at: Position, compiled: Compiled, warn: Warn): void {
+  const known = [...compiled.tools.keys(), ...BUILTIN_TOOLS];
+  if (known.some((name) => toolPatternMatches(pattern, name))) return;
+  if (!couldBeAnnounced(pattern, compiled)) {
+    const why = "matches no tool that is configured or that a role may announce; correct or remove it";
+    warn("matches_nothing", at, `${quote(pattern)} ${why}`);
+  } else if (!pattern.endsWith("*")) {
+    const why =
+      "is not configured: the grant does nothing until a role announces it and an operator accepts it";
+    warn("not_configured", at, `${quote(pattern)} ${why}`);
+  }
+}
+
+const OPERATOR_TOOLS = ["callgate.tools.accept", "callgate.freeze", "callgate.reload"];
+
+function warnOfOperatorTools(
+  pattern: Pattern,
+  at: Position,
+  role: string,
+  compiled: Compiled,
+  warn: Warn,
+): void {
+  if (compiled.roles.get(role)?.policy.operator === true) return;
+  const reached = OPERATOR_TOOLS.filter((name) => toolPatternMatches(pattern, name));
+  if (reached.length === 0) return;
+  warn(
+    "operator_tool",
+    at,
+    `role ${role} is no operator and may use ${listed(reached)}; grant these to an operator`,
+  );
+}
+
+/** What an injected instruction would want: an effect outside, from a session that has read untrusted text. */
+function warnOfUntrustedUse({ policy, read }: GrantDraft, compiled: Compiled, warn: Warn): void {
+  if (policy.taintMax?.untrusted !== true || policy.when !== undefined) return;
+  const risky = new Set(policy.tools.flatMap((pattern) => riskyTools(pattern, compiled)));
+  if (risky.size === 0) return;
+  warn(
+    "untrusted_effect",
+    read.fields.taint_untrusted?.at ?? read.at,
+    `the grant ${policy.id} lets a session that has read untrusted text use ${listed(risky)} freely; add a ` +
+      'condition, or taint_untrusted = false, perhaps with above_taint = "ask"',
+  );
+}
+
+const RISKY: ReadonlySet<ToolEffect> = new Set<ToolEffect>(["send", "spend", "execute"]);
+
+/** Names of tools that send, spend or execute; an announced one counts as `execute`. */
+function riskyTools(pattern: Pattern, compiled: Compiled): readonly string[] {
+  const names = [...compiled.tools.values()]
+    .filter(({ policy }) => RISKY.has(policy.effect) && toolPatternMatches(pattern, policy.name))
+    .map(({ policy }) => policy.name);
+  const configured = compiled.tools.has(pattern);
+  return !configured && couldBeAnnounced(pattern, compiled) ? [...names, "announced tools"] : names;
+}
+
+/** Whether a tool that some role may announce could match. */
+function couldBeAnnounced(pattern: Pattern, compiled: Compiled): boolean {
+  if (pattern.startsWith(BUILTIN_PREFIX)) return false;
+  if (!pattern.endsWith("*")) return mayBeAnnounced(pattern, compiled);
+  const base = pattern.slice(0, -1);
+  return [...compiled.roles.values()].some(({ policy }) =>
+    policy.provides.some((prefix) => patternMatches(pattern, prefix) || base.startsWith(prefix)),
+  );
+}

@@ -1,0 +1,140 @@
+// What can be said of a schema without a value: whether it refers to itself without going into a
+// member, whether it can describe an object, whether it refuses unknown members. Where that is not
+// plain, the answer is the one that denies.
+
+import type { Json } from "../base/json.ts";
+import type { SchemaDocument, SchemaNode } from "./schema_document.ts";
+import type { FaultList } from "./schema_fault.ts";
+import { pointerToken } from "./schema_text.ts";
+import { isArray, isObject } from "./schema_values.ts";
+
+const ALL_HOLD = ["allOf"] as const;
+const SAME_VALUE_LISTS = ["allOf", "anyOf", "oneOf"] as const;
+const SAME_VALUE_SINGLES = ["if", "then", "else", "not"] as const;
+
+/** The schemas that a schema applies to the same value. */
+function sameValueSchemas(document: SchemaDocument, node: SchemaNode): readonly SchemaNode[] {
+  if (typeof node.schema === "boolean") return [];
+  const singles = SAME_VALUE_SINGLES.flatMap((keyword) => under(document, node, keyword));
+  const dependent = keysOf(node.schema.get("dependentSchemas")).flatMap((name) =>
+    under(document, node, "dependentSchemas", name),
+  );
+  return [...referred(document, node), ...lists(document, node, SAME_VALUE_LISTS), ...singles, ...dependent];
+}
+
+function under(
+  document: SchemaDocument,
+  node: SchemaNode,
+  keyword: string,
+  key?: string,
+): readonly SchemaNode[] {
+  const tail = key === undefined ? "" : `/${pointerToken(key)}`;
+  const inner = document.nodes.get(`${node.pointer}/${keyword}${tail}`);
+  return inner === undefined ? [] : [inner];
+}
+
+function lists(
+  document: SchemaDocument,
+  node: SchemaNode,
+  keywords: readonly string[],
+): readonly SchemaNode[] {
+  const schema = node.schema;
+  if (typeof schema === "boolean") return [];
+  return keywords.flatMap((keyword) =>
+    keysOf(schema.get(keyword)).flatMap((key) => under(document, node, keyword, key)),
+  );
+}
+
+function keysOf(value: Json | undefined): readonly string[] {
+  if (value === undefined) return [];
+  if (isArray(value)) return value.map((_, index) => String(index));
+  return isObject(value) ? [...value.keys()] : [];
+}
+
+function referred(document: SchemaDocument, node: SchemaNode): readonly SchemaNode[] {
+  const reference = typeof node.schema === "boolean" ? undefined : node.schema.get("$ref");
+  const target = typeof reference === "string" ? document.target(reference) : undefined;
+  return target === undefined ? [] : [target];
+}
+
+/** A schema that comes back to itself on the same value would never be done. */
+export function refuseCircles(document: SchemaDocument, faults: FaultList): void {
+  const states = new Map<SchemaNode, "open" | "done">();
+  for (const first of document.nodes.values()) {
+    const path: { node: SchemaNode; next: SchemaNode[] }[] = [];
+    const open = (node: SchemaNode): void => {
+      states.set(node, "open");
+      path.push({ node, next: [...sameValueSchemas(document, node)] });
+    };
+    if (!states.has(first)) open(first);
+    for (let at = path.at(-1); at !== undefined; at = path.at(-1)) {
+      const next = at.next.pop();
+      if (next === undefined) {
+        states.set(at.node, "done");
+        path.pop();
+      } else if (states.get(next) === "open") {
+        faults.add(
+          at.node.pointer,
+          "reference",
+          "it leads back to itself without going into a member or item",
+        );
+      } else if (!states.has(next)) open(next);
+    }
+  }
+}
+
+/** Of a document without circles: whether an object could match at all. */
+export function refuseOtherThanObjects(document: SchemaDocument, faults: FaultList): void {
+  if (admitsObjects(document, document.root, new Set())) return;
+  faults.add(
+    "",
+    "root",
+    'the arguments of a tool are an object, which this never is: give it "type": "object"',
+  );
+}
+
+function admitsObjects(document: SchemaDocument, node: SchemaNode, visited: Set<SchemaNode>): boolean {
+  if (typeof node.schema === "boolean") return node.schema;
+  if (visited.has(node)) return true;
+  visited.add(node);
+  const type = node.schema.get("type");
+  if (type !== undefined && !(isArray(type) ? type : [type]).includes("object")) return false;
+  const constant = node.schema.get("const");
+  if (constant !== undefined && !isObject(constant)) return false;
+  const values = node.schema.get("enum");
+  if (values !== undefined && isArray(values) && !values.some(isObject)) return false;
+  return everyHolding(document, node).every((inner) => admitsObjects(document, inner, visited));
+}
+
+/** What must hold wherever the schema itself holds. */
+function everyHolding(document: SchemaDocument, node: SchemaNode): readonly SchemaNode[] {
+  return [...referred(document, node), ...lists(document, node, ALL_HOLD)];
+}
+
+/**
+ * Whether only members that the schema declares by name get through, at the top. A schema that
+ * admits names by a pattern, or that counts all as evaluated somewhere, is not closed.
+ */
+export function isClosed(document: SchemaDocument): boolean {
+  return closes(document, document.root, new Set());
+}
+
+function closes(document: SchemaDocument, node: SchemaNode, visited: Set<SchemaNode>): boolean {
+  if (typeof node.schema === "boolean" || visited.has(node)) return node.schema === false;
+  visited.add(node);
+  if (node.schema.get("additionalProperties") === false && !node.schema.has("patternProperties")) return true;
+  if (node.schema.get("unevaluatedProperties") === false && !opens(document, node, new Set())) return true;
+  return everyHolding(document, node).some((inner) => closes(document, inner, visited));
+}
+
+/** Whether it, or a schema that it applies, evaluates members that it does not name. */
+function opens(document: SchemaDocument, node: SchemaNode, visited: Set<SchemaNode>): boolean {
+  if (typeof node.schema === "boolean" || visited.has(node)) return false;
+  visited.add(node);
+  if (node.schema.has("patternProperties")) return true;
+  for (const keyword of ["additionalProperties", "unevaluatedProperties"]) {
+    const rest = node.schema.get(keyword);
+    if (rest !== undefined && rest !== false) return true;
+  }
+  return sameValueSchemas(document, node).some((inner) => opens(document, inner, visited));
+}

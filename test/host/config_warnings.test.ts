@@ -1,0 +1,152 @@
+import { describe, expect, it } from "vitest";
+import { compiled, EXTRA_LINE, minimal } from "./config_fixture.ts";
+
+async function warningsOf(text: string): Promise<readonly string[]> {
+  const { warnings } = await compiled(text);
+  return warnings.map(({ line, column, code }) => `${line}:${column} ${code}`);
+}
+
+/** Lines from EXTRA_LINE on. */
+const E = EXTRA_LINE;
+const UNTRUSTED = 'taint_max = "internal"\ntaint_untrusted = true';
+const grant = (tools: string, rest = `effect = "allow"\ntaint_max = "internal"\ntaint_untrusted = false`) =>
+  `[[grants]]\nid = "g"\nrole = "agent"\ntools = ${tools}\n${rest}\n`;
+const tool = (rest: string) => `[tools.t]\nrole = "files"\n${rest}\n`;
+const OPENER = grant('["callgate.sessions.*"]').replace('role = "agent"', 'role = "files"');
+const REACHED = grant('["t"]');
+
+describe("a config is warned of", () => {
+  it("nothing where there is nothing to say", async () => {
+    expect(await warningsOf(minimal())).toEqual([]);
+  });
+
+  it("one user that answers to itself, saying what it costs", async () => {
+    const { warnings } = await compiled(`allow_same_user = true\n${minimal()}`);
+    expect(warnings).toMatchObject([{ line: 1, column: 19, code: "same_user" }]);
+    expect(warnings[0]?.message).toContain("the agent's process included, answers to nobody else");
+    expect(await warningsOf(`allow_same_user = false\n${minimal()}`)).toEqual([]);
+  });
+
+  it.each(["send", "spend", "execute"])(
+    "a free %s from a session that has read untrusted text",
+    async (effect) => {
+      const text = (rest: string) =>
+        minimal(
+          tool(`effect = "${effect}"\nschema.additionalProperties = false\nschema.type = "object"`) +
+            grant('["t"]', rest),
+        );
+      expect(await warningsOf(text(`effect = "allow"\n${UNTRUSTED}`))).toEqual([
+        `${E + 11}:19 untrusted_effect`,
+      ]);
+      expect(await warningsOf(text(`effect = "allow"\n${UNTRUSTED}\nwhen = "true"`))).toEqual([]);
+      expect(await warningsOf(text(`effect = "ask"\n${UNTRUSTED}`))).toEqual([]);
+      expect(
+        await warningsOf(text(`effect = "allow"\ntaint_max = "internal"\ntaint_untrusted = false`)),
+      ).toEqual([]);
+    },
+  );
+
+  it("a free use of tools that nobody has configured yet, which count as execute", async () => {
+    const provides = minimal(grant('["x.*"]', `effect = "allow"\n${UNTRUSTED}`)).replace(
+      'users = ["callgate-files"]',
+      'users = ["callgate-files"]\nprovides = ["x."]',
+    );
+    expect(await warningsOf(provides)).toEqual([`${E + 7}:19 untrusted_effect`]);
+  });
+
+  it("every tool at once, but not where that only denies", async () => {
+    expect(await warningsOf(minimal(grant('["*"]')))).toEqual([`${E + 3}:10 every_tool`]);
+    expect(await warningsOf(minimal(grant('["*"]', 'effect = "deny"')))).toEqual([]);
+  });
+
+  it("a role that anyone may use and that has effects", async () => {
+    const open = minimal(tool('effect = "send"') + REACHED).replace('users = ["agent"]', "anyone = true");
+    expect(await warningsOf(open)).toEqual(["2:10 anyone_effects"]);
+    expect(await warningsOf(open.replace('effect = "send"', 'effect = "read"'))).toEqual([]);
+  });
+
+  it("an operator that anyone may be", async () => {
+    expect(await warningsOf(minimal("[roles.o]\nanyone = true\noperator = true"))).toEqual([
+      `${E + 1}:10 anyone_operator`,
+    ]);
+  });
+
+  it("an operator whose user is also that of another role", async () => {
+    const operator = (users: string) => minimal(`[roles.o]\nusers = ${users}\noperator = true`);
+    expect(await warningsOf(operator('["agent"]'))).toEqual([`${E + 1}:9 operator_shared`]);
+    expect(await warningsOf(operator("[1001]"))).toEqual([`${E + 1}:9 operator_shared`]);
+    expect(await warningsOf(operator('["operator"]'))).toEqual([]);
+  });
+
+  it("a process that is trusted to keep sessions apart", async () => {
+    const text = (rest: string) =>
+      minimal(OPENER).replace('users = ["agent"]', `users = ["agent"]\nsessions = "opened"\n${rest}`);
+    expect(await warningsOf(text('taint_scope = "session"'))).toEqual(["4:15 sessions_not_isolated"]);
+    expect(await warningsOf(text('taint_scope = "session"\nisolated = true'))).toEqual([]);
+    expect(await warningsOf(text('taint_scope = "role"'))).toEqual([]);
+  });
+
+  it("a role whose sessions nobody opens, or only it itself could", async () => {
+    const opened = (rest: string) =>
+      minimal(rest).replace('users = ["agent"]', 'users = ["agent"]\nsessions = "opened"');
+    expect(await warningsOf(opened(OPENER))).toEqual([]);
+    expect(await warningsOf(opened(""))).toEqual(["3:12 sessions_never_opened"]);
+    const itself = OPENER.replace('role = "files"', 'role = "agent"');
+    expect(await warningsOf(opened(itself))).toEqual(["3:12 sessions_never_opened"]);
+  });
+
+  it("a socket that those it admits cannot reach", async () => {
+    const role = (rest: string) => minimal(`[roles.o]\n${rest}`);
+    expect(await warningsOf(role("users = [7, 8]"))).toEqual([`${E}:8 socket_closed`]);
+    expect(await warningsOf(role('groups = ["root"]\nmode = "0600"'))).toEqual([`${E + 2}:8 socket_closed`]);
+    expect(await warningsOf(role('groups = ["root"]\ngroup = "root"'))).toEqual([]);
+    expect(await warningsOf(role("users = [7]"))).toEqual([]);
+  });
+
+  it("a store that forgets taint", async () => {
+    expect(await warningsOf(minimal(`${tool('effect = "read"\nstore = false')}${REACHED}`))).toEqual([
+      `${E + 3}:9 no_store`,
+    ]);
+  });
+
+  it("an effect that nobody declared", async () => {
+    expect(await warningsOf(minimal(tool("") + REACHED))).toEqual([`${E}:8 effect_assumed`]);
+  });
+
+  it("a tool that nobody can call, also where it is only denied", async () => {
+    const text = tool('effect = "read"');
+    expect(await warningsOf(minimal(text))).toEqual([`${E}:8 unreachable_tool`]);
+    expect(await warningsOf(minimal(text + grant('["t"]', 'effect = "deny"')))).toEqual([
+      `${E}:8 unreachable_tool`,
+    ]);
+    expect(await warningsOf(minimal(text + REACHED))).toEqual([]);
+  });
+
+  it("a grant that has expired, to the millisecond", async () => {
+    const expires = (when: string) =>
+      minimal(grant('["read_file"]', `effect = "ask"\n${UNTRUSTED}\nexpires = ${when}`));
+    expect(await warningsOf(expires("2026-01-01T00:00:00Z"))).toEqual([`${E + 7}:11 expired_grant`]);
+    expect(await warningsOf(expires("2026-01-01T00:00:00.001Z"))).toEqual([]);
+  });
+
+  it("a tool that is only announced one day, and a pattern that matches nothing", async () => {
+    const text = (tools: string) =>
+      minimal(grant(tools, 'effect = "deny"')).replace(
+        'users = ["callgate-files"]',
+        'users = ["callgate-files"]\nprovides = ["x."]',
+      );
+    expect(await warningsOf(text('["x.send"]'))).toEqual([`${E + 4}:10 not_configured`]);
+    expect(await warningsOf(text('["x.*", "x.y*", "callgate.*"]'))).toEqual([]);
+    expect(await warningsOf(text('["y.*", "c*", "callgate.none*"]'))).toEqual([
+      `${E + 4}:10 matches_nothing`,
+      `${E + 4}:17 matches_nothing`,
+      `${E + 4}:23 matches_nothing`,
+    ]);
+  });
+
+  it("an operator's tool in the hands of somebody else", async () => {
+    expect(await warningsOf(minimal(grant('["callgate.*"]')))).toEqual([`${E + 3}:10 operator_tool`]);
+    expect(await warningsOf(minimal(grant('["callgate.freeze"]', 'effect = "deny"')))).toEqual([]);
+    expect(await warningsOf(minimal(grant('["callgate.status"]')))).toEqual([]);
+  });
+});

@@ -1,0 +1,85 @@
+// What a hostile caller can make a condition cost: always a verdict, in bounded time.
+
+import { describe, expect, it } from "vitest";
+import { kindOf } from "./condition_fixture.ts";
+
+const MANY = Array.from({ length: 30_000 }, (_, index) => index);
+const LONG = "x".repeat(300_000);
+
+/** Far above what the budget allows for on a slow machine that is busy, far below what no budget would cost. */
+const MILLISECONDS_MAX = 1000;
+
+function timed(source: string, args: unknown): string {
+  const text = JSON.stringify(args);
+  kindOf("has(args.a)", text);
+  const before = performance.now();
+  const kind = kindOf(source, text);
+  expect(performance.now() - before).toBeLessThan(MILLISECONDS_MAX);
+  return kind;
+}
+
+describe("a budget", () => {
+  it.each<[string, string, unknown]>([
+    ["a loop in a loop", "args.a.all(x, args.a.all(y, true))", { a: MANY }],
+    ["`in` in a loop", "args.a.all(x, !(x in args.b))", { a: MANY, b: MANY.map((number) => number + 1e6) }],
+    [
+      "equal lengths in a loop",
+      "args.a.exists(x, args.b == args.c)",
+      { a: MANY, b: `${LONG}1`, c: `${LONG}2` },
+    ],
+    ["lists compared in a loop", "args.a.exists(x, args.a == args.b)", { a: MANY, b: [...MANY.slice(1), 1] }],
+    ["a search in a loop", "args.a.exists(x, args.b.contains('xy'))", { a: MANY, b: LONG }],
+    [
+      "a search for what the caller gives",
+      "args.b.contains(args.c)",
+      { b: LONG, c: `y${"x".repeat(100_000)}` },
+    ],
+    ["a size in a loop", "args.a.exists(x, size(args.b) == 1)", { a: MANY, b: LONG }],
+    [
+      "a text that grows in a loop",
+      "args.a.exists(x, (args.b + args.b).contains('y'))",
+      { a: MANY, b: LONG },
+    ],
+    ["a pattern in a loop", "args.a.exists(x, args.b.matches('y$'))", { a: MANY, b: LONG }],
+    ["a heavy pattern", "args.b.matches('(x+x+)+y$|(.?){100}z')", { b: LONG }],
+    [
+      "URLs in a loop",
+      "args.a.exists(x, host_in(args.b, ['a.test']))",
+      { a: MANY, b: `https://b.test/${"x".repeat(8000)}` },
+    ],
+    ["paths in a loop", "args.a.exists(x, under(args.b, '/a'))", { a: MANY, b: `/b/${"ü/".repeat(2000)}` }],
+    [
+      "a list of the caller's in a loop",
+      "args.a.exists(x, host_in('https://b.test/', args.b))",
+      { a: MANY, b: MANY.map((number) => `a${number}.test`) },
+    ],
+  ])("ends %s with an error", (_, source, args) => {
+    expect(timed(source, args)).toBe("error");
+  });
+
+  it("is large enough for what owners write over large arguments", () => {
+    expect(timed("args.a.all(x, x < 30000)", { a: MANY })).toBe("match");
+    expect(timed("args.b.contains('secret') || size(args.b) > 5", { b: LONG })).toBe("match");
+    expect(timed("args.b.matches('^x+$')", { b: "x".repeat(50_000) })).toBe("match");
+    expect(
+      timed("args.a.all(u, host_in(u, ['*.test']))", {
+        a: MANY.slice(0, 1000).map((number) => `https://h${number}.test/`),
+      }),
+    ).toBe("match");
+  });
+
+  it("is spent anew for every call", () => {
+    for (let call = 0; call < 3; call++) {
+      expect(timed("args.a.all(x, args.a.all(y, true))", { a: MANY })).toBe("error");
+      expect(timed("args.a == 1", { a: 1 })).toBe("match");
+    }
+  });
+
+  it("is hardly touched by a pattern that makes backtracking engines hang", () => {
+    const args = JSON.stringify({ s: `${"a".repeat(40)}!` });
+    kindOf("args.s.matches('(a+)+$')", args);
+    const before = performance.now();
+    for (let call = 0; call < 100; call++) expect(kindOf("args.s.matches('(a+)+$')", args)).toBe("no_match");
+    expect(performance.now() - before).toBeLessThan(MILLISECONDS_MAX);
+  });
+});

@@ -1,0 +1,85 @@
+// `npm run vectors -- KIND DIR`: runs a directory of vectors and says how many rows passed and failed, by
+// file and in all, and the names of the failed. Exit status 1 if any failed, 2 on wrong usage or files that
+// can't be read or hold no row. What the rows of a kind ask for is told by that kind's own file.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseRow, type Row } from "../src/cli/wire_rows.ts";
+import { WIRE_VECTOR_FILES } from "./wire/vector_rows.ts";
+
+/** The files of a kind, and whether one row of each is met; a throw means that it is not. */
+type VectorFiles = Readonly<Record<string, (row: Row) => boolean>>;
+
+const KINDS: ReadonlyMap<string, VectorFiles> = new Map([["wire", WIRE_VECTOR_FILES]]);
+
+interface Score {
+  passed: number;
+  readonly failed: string[];
+}
+
+function scoreFile(text: string, isMet: (row: Row) => boolean): Score {
+  const score: Score = { passed: 0, failed: [] };
+  for (const [index, line] of text.split("\n").entries()) {
+    if (line.trim() === "") continue;
+    const failure = failureOf(line, isMet);
+    if (failure === undefined) score.passed += 1;
+    else score.failed.push(`${failure} (line ${index + 1})`);
+  }
+  return score;
+}
+
+/** The name of the row where it is not met. */
+function failureOf(line: string, isMet: (row: Row) => boolean): string | undefined {
+  let name = "no name";
+  try {
+    const row = parseRow(line);
+    name = String(row["name"] ?? row["id"] ?? name);
+    return isMet(row) ? undefined : name;
+  } catch {
+    return name;
+  }
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+function misuse(line: string): number {
+  process.stderr.write(`${line}\n`);
+  return 2;
+}
+
+function main([kind = "", directory, ...rest]: readonly string[]): number {
+  const files = KINDS.get(kind);
+  if (files === undefined || directory === undefined || rest.length > 0)
+    return misuse(`usage: npm run vectors -- ${[...KINDS.keys()].join("|")} DIR`);
+  let passed = 0;
+  let failed = 0;
+  for (const [file, isMet] of Object.entries(files)) {
+    const score = scoreDirectoryFile(directory, file, isMet);
+    if (score === undefined) return misuse(`${join(directory, file)}: can't be read, or holds no row`);
+    say(`${file}: ${score.passed} passed, ${score.failed.length} failed`);
+    for (const name of score.failed) say(`  failed: ${name}`);
+    passed += score.passed;
+    failed += score.failed.length;
+  }
+  say(`${kind}: ${passed} passed, ${failed} failed`);
+  return failed > 0 ? 1 : 0;
+}
+
+function scoreDirectoryFile(
+  directory: string,
+  file: string,
+  isMet: (row: Row) => boolean,
+): Score | undefined {
+  let text: string;
+  try {
+    text = readFileSync(join(directory, file), "utf8");
+  } catch {
+    return undefined;
+  }
+  const score = scoreFile(text, isMet);
+  return score.passed + score.failed.length > 0 ? score : undefined;
+}
+
+process.exitCode = main(process.argv.slice(2));
