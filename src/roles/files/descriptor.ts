@@ -70,7 +70,7 @@ export function letGo(pinned: Pinned): void {
 export async function openText(pinned: Pinned): Promise<Result<FileHandle, FileFault>> {
   const objection = notRegular(pinned);
   if (objection !== undefined) return fault(objection);
-  return attempt(async () => open((await import("node:fs")).readlinkSync(pathOfDescriptor(pinned.descriptor)), READ));
+  return attempt(() => open(pathOfDescriptor(pinned.descriptor), READ));
 }
 
 /** A descriptor of a pinned directory that can be synced. */
