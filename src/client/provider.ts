@@ -65,7 +65,7 @@ export async function provide(options: ProvideOptions): Promise<Provider> {
 }
 
 function announce(endpoint: Endpoint, tools: readonly ToolDefinition[]): Promise<Announced> {
-  const { final } = endpoint.calls.startHere("callgate.tools.announce", { tools, cancel: true });
+  const { final } = endpoint.calls.startHere("callgate.tools.announce", { tools, cancellable: true });
   return final.catch((error: CallgateError) => error);
 }
 
