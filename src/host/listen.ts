@@ -13,6 +13,7 @@ import {
   checkNotWider,
   clearStale,
   closeKeepingOthers,
+  type DirectoryLock,
   type FileIdentity,
   lockDirectory,
   openToGroup,
@@ -23,11 +24,14 @@ import { checkDirectory, errnoCode, type PathFault, pathFault } from "./trusted_
 /** Leaves the new socket file to its owner alone until it has its group and mode. */
 const NARROW_UMASK = 0o177;
 
-/** A directory in which sockets may be bound: checked, and kept from other daemons until released. */
+/** The sockets' directory, checked. */
 export interface SocketDirectory {
   readonly path: string;
-  /** False: no libc, so two daemons that start at the same moment are told apart by probing only. */
-  readonly exclusive: boolean;
+  /**
+   * Keeps it from other daemons until it is released. Taken before the first socket is bound, not
+   * earlier: a daemon whose sockets are all inherited needs no right to write here.
+   */
+  lock(): Result<void, PathFault>;
   /** After the last listener is closed. */
   release(): void;
 }
@@ -38,9 +42,19 @@ export function openSocketDirectory(
 ): Result<SocketDirectory, PathFault> {
   const checked = checkDirectory(path, effectiveUid());
   if (!checked.ok) return checked;
-  const lock = lockDirectory(path, libc);
-  if (!lock.ok) return lock;
-  return ok({ path, exclusive: lock.value.exclusive, release: lock.value.release });
+  let held: DirectoryLock | undefined;
+  const lock = (): Result<void, PathFault> => {
+    if (held !== undefined) return ok(undefined);
+    const taken = lockDirectory(path, libc);
+    if (!taken.ok) return taken;
+    held = taken.value;
+    return ok(undefined);
+  };
+  const release = (): void => {
+    held?.release();
+    held = undefined;
+  };
+  return ok({ path, lock, release });
 }
 
 export interface ListenOptions {
@@ -74,6 +88,8 @@ export async function listenRole(
 ): Promise<Result<RoleListener, PathFault>> {
   const path = socketPath(directory.path, options.role);
   if (!path.ok) return path;
+  const locked = directory.lock();
+  if (!locked.ok) return locked;
   const cleared = await clearStale(path.value);
   if (!cleared.ok) return cleared;
   const entrance = makeEntrance(options);

@@ -38,9 +38,8 @@ export function socketPath(directory: string, role: string): Result<string, Path
   return pathFault("too_long", path, `has ${limit}: choose a shorter directory or a shorter name.`);
 }
 
-/** Of a directory, against a second daemon. `exclusive` is false where the lock could not be had for want of libc. */
+/** Of a directory, against a second daemon. */
 export interface DirectoryLock {
-  readonly exclusive: boolean;
   release(): void;
 }
 
@@ -49,13 +48,13 @@ export interface DirectoryLock {
  * that is removed lets two hold "the" lock. Without libc only probing stands between two daemons.
  */
 export function lockDirectory(directory: string, libc: Libc | undefined): Result<DirectoryLock, PathFault> {
-  if (libc === undefined) return ok({ exclusive: false, release: () => undefined });
+  if (libc === undefined) return ok({ release: () => undefined });
   const path = join(directory, LOCK_NAME);
   const opened = openLock(path);
   if (!opened.ok) return opened;
   const fd = opened.value;
   const outcome = libc.lockExclusive(fd);
-  if (outcome === 0) return ok({ exclusive: true, release: once(() => closeSync(fd)) });
+  if (outcome === 0) return ok({ release: once(() => closeSync(fd)) });
   closeSync(fd);
   if (outcome === -ERRNO.EAGAIN) return heldByAnother(directory);
   return pathFault("not_ours_to_set", path, `cannot be locked (errno ${-outcome}).`);

@@ -61,7 +61,7 @@ export interface FunctionSpec {
 
 /** Units that reading a short URL, path or address costs. */
 const SCAN_UNITS = 200;
-const PATTERN_LENGTH_CHARGED = 256;
+const PART_CHARS_PER_UNIT = 32;
 
 function ofStrings(apply: (texts: readonly [string, string], frame: Frame) => Outcome): Apply {
   return (values, frame) => {
@@ -83,15 +83,15 @@ const endsWith = ofStrings(([text, part], frame) =>
   spendChars(frame, part.length) ? text.endsWith(part) : OVERRUN,
 );
 
-/** The engine's search may look at a character once for each of the part's. */
-const contains = ofStrings(([text, part], frame) => {
-  const comparisons = text.length * Math.min(part.length, PATTERN_LENGTH_CHARGED);
-  return spendChars(frame, comparisons / 8) ? text.includes(part) : OVERRUN;
-});
+/** At worst the engine looks at each character of the text once for each of the part's. */
+const contains = ofStrings(([text, part], frame) =>
+  spend(frame, 1 + text.length * (0.5 + part.length / PART_CHARS_PER_UNIT)) ? text.includes(part) : OVERRUN,
+);
 
 /** Of a string: its code points. */
 function size([value]: readonly Value[], frame: Frame): Outcome {
-  if (typeof value === "string") return spend(frame, 1 + value.length) ? BigInt(codePoints(value)) : OVERRUN;
+  if (typeof value === "string")
+    return spend(frame, 1 + value.length / 4) ? BigInt(codePoints(value)) : OVERRUN;
   if (Array.isArray(value)) return BigInt(value.length);
   if (value instanceof Map) return BigInt(value.size);
   return new Fault("it needs a string, a list or a map");

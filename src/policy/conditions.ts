@@ -38,7 +38,7 @@ export interface ConditionCompiler {
   compile(source: string): Result<Condition>;
 }
 
-/** What one evaluation may cost: some ten milliseconds at the very worst. */
+/** What one evaluation may cost: some tens of milliseconds at the very worst. */
 const WORK_MAX = 1_000_000;
 
 const MATCH: Verdict = { kind: "match" };

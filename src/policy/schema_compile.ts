@@ -3,7 +3,7 @@
 // value in bounded time, and fails closed where the bound is hit.
 
 import { fault, ok, type Result } from "../base/faults.ts";
-import type { Json, JsonObject } from "../base/json.ts";
+import type { Json } from "../base/json.ts";
 import { type LinearPattern, loadPatternCompiler } from "./pattern.ts";
 import { COMBINING_BUILDERS } from "./schema_combine.ts";
 import { readDocument, type SchemaDocument, type SchemaNode } from "./schema_document.ts";
@@ -34,8 +34,8 @@ export interface Validator {
   check(value: Json): { readonly pointer: string; readonly message: string } | undefined;
 }
 
-/** Distinct patterns of one schema. */
-const PATTERNS_MAX = 256;
+/** Of compiling all patterns of one schema, in atoms. */
+const PATTERNS_COST_MAX = 20_000;
 
 /** `expects`: a schema of a tool's arguments must admit objects; one of `any` value need not. */
 export async function compileSchema(
@@ -50,7 +50,7 @@ export async function compileSchema(
   refuseCircles(document, faults);
   if (expects === "object" && !faults.any) refuseOtherThanObjects(document, faults);
   if (faults.any) return fault(faults.all);
-  const root = new SchemaCompiler(document, patterns).compiled(document.root);
+  const root = compileNodes(document, patterns);
   return ok({ closed: isClosed(document), check: (value) => verdict(root, value, stepsMax) });
 }
 
@@ -68,14 +68,16 @@ async function compilePatterns(
   const patterns = new Map<string, LinearPattern>();
   if (document.patterns.length === 0) return patterns;
   const compile = await loadPatternCompiler();
+  let cost = 0;
   for (const { pointer, source } of document.patterns) {
     if (patterns.has(source)) continue;
-    if (patterns.size === PATTERNS_MAX) {
-      faults.add(pointer, "bound", `a schema may have ${PATTERNS_MAX} different patterns, no more`);
+    const translated = translatePattern(source);
+    cost += translated.ok ? translated.value.cost + 1 : 1;
+    if (cost > PATTERNS_COST_MAX) {
+      faults.add(pointer, "bound", "the patterns of this schema are together too large: shorten them");
       break;
     }
-    const translated = translatePattern(source);
-    const pattern = translated.ok ? compile(translated.value) : translated;
+    const pattern = translated.ok ? compile(translated.value.expression) : translated;
     if (pattern.ok) patterns.set(source, pattern.value);
     else faults.add(pointer, "pattern", `the pattern ${pattern.fault}`);
   }
@@ -85,51 +87,35 @@ async function compilePatterns(
 /** Cheap keywords first; `unevaluated…` come after all of these. */
 const BUILDERS = [...SCALAR_BUILDERS, ...MEMBER_BUILDERS, ...ITEM_BUILDERS, ...COMBINING_BUILDERS];
 
-class SchemaCompiler {
-  readonly #document: SchemaDocument;
-  readonly #patterns: ReadonlyMap<string, LinearPattern>;
-  readonly #compiled = new Map<SchemaNode, CompiledSchema>();
-
-  constructor(document: SchemaDocument, patterns: ReadonlyMap<string, LinearPattern>) {
-    this.#document = document;
-    this.#patterns = patterns;
+/** Every schema is there before the first is compiled, so a reference costs no recursion. */
+function compileNodes(
+  document: SchemaDocument,
+  patterns: ReadonlyMap<string, LinearPattern>,
+): CompiledSchema {
+  const compiled = new Map<SchemaNode, { readonly node: SchemaNode; evaluate: Evaluate }>();
+  for (const node of document.nodes.values()) compiled.set(node, { node, evaluate: refuse });
+  const at = (node: SchemaNode | undefined): CompiledSchema => present(node && compiled.get(node));
+  for (const schema of compiled.values()) {
+    const { node } = schema;
+    if (typeof node.schema === "boolean") schema.evaluate = node.schema ? admit : refuse;
+    else {
+      schema.evaluate = compileObject({
+        schema: node.schema,
+        inner: (keyword, key) => at(document.nodes.get(innerPointer(node, keyword, key))),
+        target: (reference) => at(document.target(reference)),
+        pattern: (source) => present(patterns.get(source)),
+      });
+    }
   }
+  return at(document.root);
+}
 
-  /** The same one each time, so that a recursive schema finds itself. */
-  compiled(node: SchemaNode): CompiledSchema {
-    const known = this.#compiled.get(node);
-    if (known !== undefined) return known;
-    const made: { readonly node: SchemaNode; evaluate: Evaluate } = { node, evaluate: refuse };
-    this.#compiled.set(node, made);
-    made.evaluate =
-      typeof node.schema === "boolean" ? constantly(node.schema) : this.#object(node, node.schema);
-    return made;
-  }
-
-  #object(node: SchemaNode, schema: JsonObject): Evaluate {
-    const site = this.#site(node, schema);
-    const keywords = BUILDERS.flatMap((build) => build(site) ?? []);
-    const members = schemaAt(site, "unevaluatedProperties");
-    const items = schemaAt(site, "unevaluatedItems");
-    const all =
-      members === undefined && items === undefined
-        ? allOf(keywords)
-        : restricted(allOf(keywords), members, items);
-    return metered(all);
-  }
-
-  #site(node: SchemaNode, schema: JsonObject): Site {
-    return {
-      schema,
-      inner: (keyword, key) => this.#at(innerPointer(node, keyword, key)),
-      target: (reference) => this.compiled(present(this.#document.target(reference))),
-      pattern: (source) => present(this.#patterns.get(source)),
-    };
-  }
-
-  #at(pointer: string): CompiledSchema {
-    return this.compiled(present(this.#document.nodes.get(pointer)));
-  }
+function compileObject(site: Site): Evaluate {
+  const keywords = allOf(BUILDERS.flatMap((build) => build(site) ?? []));
+  const members = schemaAt(site, "unevaluatedProperties");
+  const items = schemaAt(site, "unevaluatedItems");
+  const plain = members === undefined && items === undefined;
+  return metered(plain ? keywords : restricted(keywords, members, items));
 }
 
 function innerPointer(node: SchemaNode, keyword: string, key: string | number | undefined): string {
@@ -145,9 +131,7 @@ function present<T>(found: T | undefined): T {
 
 const refuse: Evaluate = (_value, place) => mismatch(place, (where) => `${where} is not allowed`);
 
-function constantly(admits: boolean): Evaluate {
-  return admits ? () => undefined : refuse;
-}
+const admit: Evaluate = () => undefined;
 
 function allOf(keywords: readonly Evaluate[]): Evaluate {
   return (value, place, run, seen) => {

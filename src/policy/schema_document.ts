@@ -21,6 +21,8 @@ import { isArray, isObject } from "./schema_values.ts";
 /** Values and members of a schema document, together. */
 export const SCHEMA_VALUES_MAX = 20_000;
 export const SCHEMA_DEPTH_MAX = 64;
+/** Of all pointers together: long names above many schemas would multiply. */
+const POINTERS_CHARS_MAX = 4_000_000;
 
 export type Dialect = "2020-12" | "2019-09" | "draft-07";
 
@@ -86,6 +88,8 @@ class Reader implements SchemaDocument {
   readonly #faults: FaultList;
   readonly #dialect: Dialect;
   readonly #id: string | undefined;
+  #pointersChars = 0;
+  #tooLong = false;
 
   constructor(schema: boolean | JsonObject, faults: FaultList) {
     this.root = { pointer: "", schema };
@@ -128,11 +132,26 @@ class Reader implements SchemaDocument {
   }
 
   #read(node: SchemaNode): void {
+    this.#pointersChars += node.pointer.length;
+    if (this.#pointersChars > POINTERS_CHARS_MAX) {
+      this.#refuseLength();
+      return;
+    }
     this.nodes.set(node.pointer, node);
     if (typeof node.schema === "boolean") return;
     for (const [keyword, value] of node.schema) this.#readKeyword(node, keyword, value);
     if (this.#dialect === "draft-07" && node.schema.has("$ref"))
       this.#refuseSiblings(node.pointer, node.schema);
+  }
+
+  #refuseLength(): void {
+    if (this.#tooLong) return;
+    this.#tooLong = true;
+    this.#faults.add(
+      "",
+      "bound",
+      "the names in this schema are too long for how many schemas lie beneath them",
+    );
   }
 
   #readKeyword(node: SchemaNode, keyword: string, value: Json): void {

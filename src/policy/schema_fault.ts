@@ -30,12 +30,13 @@ export interface CodedSchemaFault extends SchemaFault {
 }
 
 const FAULTS_MAX = 100;
+const POINTER_CHARS_MAX = 1024;
 
 export class FaultList {
   readonly #faults: CodedSchemaFault[] = [];
 
   add(pointer: string, code: SchemaFaultCode, message: string): void {
-    if (!this.full) this.#faults.push({ pointer, code, message });
+    if (!this.full) this.#faults.push({ pointer: shortened(pointer), code, message });
   }
 
   /** Nothing more is kept: a message need not be made. */
@@ -50,4 +51,10 @@ export class FaultList {
   get all(): readonly CodedSchemaFault[] {
     return this.#faults;
   }
+}
+
+/** To the innermost place whose pointer is short enough. */
+function shortened(pointer: string): string {
+  if (pointer.length <= POINTER_CHARS_MAX) return pointer;
+  return pointer.slice(0, pointer.lastIndexOf("/", POINTER_CHARS_MAX));
 }

@@ -7,12 +7,21 @@ import { complement, DIGIT, LINE_END, type Range, SPACE, unicodeClass, WORD } fr
 
 export const PATTERN_CHARS_MAX = 1024;
 /** Atoms, with every counted repetition written out. */
-export const PATTERN_ATOMS_MAX = 2000;
+export const PATTERN_ATOMS_MAX = 4000;
+/** What a Unicode property costs to compile, in atoms: its table is long, though shared by repetitions. */
+const PROPERTY_ATOMS = 30;
 const REPEAT_MAX = 1000;
 const GROUPS_DEEP_MAX = 64;
 
-/** RE2 syntax; the fault says what is wrong and where, without quoting the pattern. */
-export function translatePattern(source: string): Result<string> {
+export interface TranslatedPattern {
+  /** RE2 syntax. */
+  readonly expression: string;
+  /** Of compiling it, in atoms. */
+  readonly cost: number;
+}
+
+/** The fault says what is wrong and where, without quoting the pattern. */
+export function translatePattern(source: string): Result<TranslatedPattern> {
   if (source.length > PATTERN_CHARS_MAX) return fault(`may have ${PATTERN_CHARS_MAX} characters, no more`);
   try {
     return ok(new Translator(source).translate());
@@ -43,15 +52,18 @@ class Translator {
   readonly #source: string;
   #at = 0;
   #deep = 0;
+  #properties = 0;
 
   constructor(source: string) {
     this.#source = source;
   }
 
-  translate(): string {
+  translate(): TranslatedPattern {
     const whole = this.#alternatives();
     if (this.#at < this.#source.length) this.#refuse("has a ) without its (");
-    return whole.text;
+    const cost = whole.atoms + this.#properties * PROPERTY_ATOMS;
+    if (cost > PATTERN_ATOMS_MAX) this.#refuse("has too many Unicode properties");
+    return { expression: whole.text, cost };
   }
 
   #alternatives(): Piece {
@@ -138,7 +150,10 @@ class Translator {
     if (high !== undefined && high < low)
       this.#refuse("has a repetition whose bounds are the wrong way round");
     const copies = Math.max(high ?? low, 1);
-    return this.#sized(`${atom.text}{${low},${high ?? ""}}`, (atom.atoms + 1) * copies + 1);
+    return this.#sized(
+      `${atom.text}{${low},${high ?? ""}}`,
+      (atom.atoms + (high === low ? 0 : 1)) * copies + 1,
+    );
   }
 
   #escapedAtom(): Piece {
@@ -162,6 +177,7 @@ class Translator {
     const property = /^[pP]\{([^}]*)\}/.exec(this.#rest());
     if (property === null) return undefined;
     this.#at += property[0].length;
+    this.#properties++;
     const unicode = unicodeClass(property[1] ?? "", letter === "P");
     return (
       unicode ??

@@ -2,7 +2,7 @@
 // pattern of strings. Each passes over values of a type that it says nothing about.
 
 import type { Json } from "../base/json.ts";
-import { type Evaluate, mismatch, Run, STEPS_MAX } from "./schema_run.ts";
+import { type Evaluate, mismatch, Run } from "./schema_run.ts";
 import { type Builder, numberAt, type Site, stringAt } from "./schema_site.ts";
 import { listed, numeral, quoted } from "./schema_text.ts";
 import {
@@ -65,8 +65,9 @@ function buildEnum({ schema }: Site): Evaluate | undefined {
 }
 
 function oneOfValues(values: readonly Json[], words: string): Evaluate {
-  const compile = new Run(STEPS_MAX);
-  const keys = new Set(values.map((value) => equalityKey(value, compile)));
+  // Bounded by the schema's size. A budget that ran out here would spoil the keys.
+  const compilation = new Run(Number.POSITIVE_INFINITY);
+  const keys = new Set(values.map((value) => equalityKey(value, compilation)));
   const texts = new Set(values.filter((value) => typeof value === "string"));
   const compound = values.some(isCompound);
   const holds = (value: Json, run: Run): boolean => {

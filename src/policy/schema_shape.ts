@@ -83,27 +83,15 @@ export function refuseCircles(document: SchemaDocument, faults: FaultList): void
   }
 }
 
-/** Of a document without circles: whether an object could match at all. */
-export function refuseOtherThanObjects(document: SchemaDocument, faults: FaultList): void {
-  if (admitsObjects(document, document.root, new Set())) return;
-  faults.add(
-    "",
-    "root",
-    'the arguments of a tool are an object, which this never is: give it "type": "object"',
-  );
-}
-
-function admitsObjects(document: SchemaDocument, node: SchemaNode, visited: Set<SchemaNode>): boolean {
-  if (typeof node.schema === "boolean") return node.schema;
-  if (visited.has(node)) return true;
-  visited.add(node);
-  const type = node.schema.get("type");
-  if (type !== undefined && !(isArray(type) ? type : [type]).includes("object")) return false;
-  const constant = node.schema.get("const");
-  if (constant !== undefined && !isObject(constant)) return false;
-  const values = node.schema.get("enum");
-  if (values !== undefined && isArray(values) && !values.some(isObject)) return false;
-  return everyHolding(document, node).every((inner) => admitsObjects(document, inner, visited));
+/** All schemas that are reached from one by steps of a kind, itself among them. */
+function reached(
+  document: SchemaDocument,
+  from: SchemaNode,
+  step: (document: SchemaDocument, node: SchemaNode) => readonly SchemaNode[],
+): readonly SchemaNode[] {
+  const found = new Set([from]);
+  for (const node of found) for (const next of step(document, node)) found.add(next);
+  return [...found];
 }
 
 /** What must hold wherever the schema itself holds. */
@@ -111,30 +99,43 @@ function everyHolding(document: SchemaDocument, node: SchemaNode): readonly Sche
   return [...referred(document, node), ...lists(document, node, ALL_HOLD)];
 }
 
+/** Whether an object could match at all, as far as that is plain. */
+export function refuseOtherThanObjects(document: SchemaDocument, faults: FaultList): void {
+  if (reached(document, document.root, everyHolding).every(admitsObjects)) return;
+  const advice = 'give it "type": "object"';
+  faults.add("", "root", `the arguments of a tool are an object, which this never is: ${advice}`);
+}
+
+function admitsObjects({ schema }: SchemaNode): boolean {
+  if (typeof schema === "boolean") return schema;
+  const type = schema.get("type");
+  if (type !== undefined && !(isArray(type) ? type : [type]).includes("object")) return false;
+  const constant = schema.get("const");
+  if (constant !== undefined && !isObject(constant)) return false;
+  const values = schema.get("enum");
+  return values === undefined || !isArray(values) || values.some(isObject);
+}
+
 /**
  * Whether only members that the schema declares by name get through, at the top. A schema that
  * admits names by a pattern, or that counts all as evaluated somewhere, is not closed.
  */
 export function isClosed(document: SchemaDocument): boolean {
-  return closes(document, document.root, new Set());
-}
+  return reached(document, document.root, everyHolding).some(closes);
 
-function closes(document: SchemaDocument, node: SchemaNode, visited: Set<SchemaNode>): boolean {
-  if (typeof node.schema === "boolean" || visited.has(node)) return node.schema === false;
-  visited.add(node);
-  if (node.schema.get("additionalProperties") === false && !node.schema.has("patternProperties")) return true;
-  if (node.schema.get("unevaluatedProperties") === false && !opens(document, node, new Set())) return true;
-  return everyHolding(document, node).some((inner) => closes(document, inner, visited));
-}
-
-/** Whether it, or a schema that it applies, evaluates members that it does not name. */
-function opens(document: SchemaDocument, node: SchemaNode, visited: Set<SchemaNode>): boolean {
-  if (typeof node.schema === "boolean" || visited.has(node)) return false;
-  visited.add(node);
-  if (node.schema.has("patternProperties")) return true;
-  for (const keyword of ["additionalProperties", "unevaluatedProperties"]) {
-    const rest = node.schema.get(keyword);
-    if (rest !== undefined && rest !== false) return true;
+  function closes(node: SchemaNode): boolean {
+    const { schema } = node;
+    if (typeof schema === "boolean") return false;
+    if (schema.get("additionalProperties") === false && !schema.has("patternProperties")) return true;
+    return (
+      schema.get("unevaluatedProperties") === false && !reached(document, node, sameValueSchemas).some(opens)
+    );
   }
-  return sameValueSchemas(document, node).some((inner) => opens(document, inner, visited));
+}
+
+/** Whether it evaluates members that it does not name. */
+function opens({ schema }: SchemaNode): boolean {
+  if (typeof schema === "boolean") return false;
+  const rests = [schema.get("additionalProperties"), schema.get("unevaluatedProperties")];
+  return schema.has("patternProperties") || rests.some((rest) => rest !== undefined && rest !== false);
 }

@@ -3,7 +3,7 @@
 
 import { U64_MAX } from "../base/ids.ts";
 import { FrameFault } from "./fault.ts";
-import { type JsonString, scanString } from "./json_string.ts";
+import { type JsonString, plainEnd, scanString } from "./json_string.ts";
 
 /** The names that a string may be: an object's members, in canonical order, or an enumeration. At most 31, for a bit mask. */
 export interface Names<T extends string = string> {
@@ -17,6 +17,7 @@ export function closedNames<const T extends string>(...names: readonly T[]): Nam
 
 const NUMBER_DIGITS_EXACT = 15;
 const U64_DIGITS = 20;
+const SHORT_TEXT_BYTES = 128;
 const U32_MAX = 0xffff_ffff;
 
 export class Cursor {
@@ -63,6 +64,16 @@ export class Cursor {
     const token = scanString(this.#bytes, this.#at, this.#bytes.length);
     this.#at += token.tokenBytes;
     return token;
+  }
+
+  /** A string as its text. Most are short and plain: those need no JsonString. */
+  text(): string {
+    const bytes = this.#bytes;
+    const start = this.#at + 1;
+    const end = plainEnd(bytes, start, Math.min(bytes.length, start + SHORT_TEXT_BYTES));
+    if (bytes[start - 1] !== 0x22 || bytes[end] !== 0x22) return this.string().text;
+    this.#at = end + 1;
+    return bytes.toString("latin1", start, end);
   }
 
   /** A string that is one of `names`, which are tried from the first on. */
@@ -127,7 +138,7 @@ export class Cursor {
         return index;
       }
     }
-    const index = names.indexOf(this.string().text); // written with escapes, or unknown
+    const index = names.indexOf(this.text()); // written with escapes, or unknown
     if (index < 0) throw new FrameFault("json");
     return index;
   }

@@ -47,8 +47,8 @@ const ERROR_MASK = mask(BODY, "code", "detail");
 
 /** Decodes one body. @throws FrameFault `json`, or `bad_version` for a valid envelope whose `v` is not 1 */
 export function decodeBody(body: Buffer): Envelope {
-  const envelope = decodeEnvelope(body);
-  return { ...envelope, msg: textMessage(envelope.msg) };
+  const { v, id, final, msg } = decodeEnvelope(body);
+  return { v, id, final, msg: textMessage(msg) };
 }
 
 /** The same with long texts left as the bytes they are: what the broker reads. The bytes must not change. */
@@ -152,7 +152,7 @@ function readBody(cursor: Cursor): BodyFields {
 function readBodyField(cursor: Cursor, body: BodyFields, index: number): void {
   switch (BODY.names[index]) {
     case "session":
-      body.session = sessionId(cursor.string().text);
+      body.session = sessionId(cursor.text());
       return;
     case "arguments":
       body.arguments = cursor.string();
@@ -173,19 +173,19 @@ function readBodyField(cursor: Cursor, body: BodyFields, index: number): void {
       body.truncated = cursor.boolean();
       return;
     case "tool":
-      body.tool = cursor.string().text;
+      body.tool = cursor.text();
       return;
     case "status":
       body.status = cursor.oneOf(STATUSES);
       return;
     case "approval":
-      body.approval = cursor.string().text;
+      body.approval = cursor.text();
       return;
     case "class":
       body.class = cursor.oneOf(CLASSES);
       return;
     case "message":
-      body.message = cursor.string().text;
+      body.message = cursor.text();
       return;
     case "reason":
       body.reason = cursor.oneOf(REASONS);
@@ -194,7 +194,7 @@ function readBodyField(cursor: Cursor, body: BodyFields, index: number): void {
       body.code = cursor.oneOf(CODES);
       return;
     default:
-      body.detail = cursor.string().text;
+      body.detail = cursor.text();
   }
 }
 
@@ -205,10 +205,15 @@ function sessionId(text: string): string {
 
 function textMessage(msg: Message<JsonString>): Message {
   if (msg.kind === "tool_request") {
-    return { kind: msg.kind, body: { ...msg.body, arguments: msg.body.arguments.text } };
+    const { session, call, tool, arguments: long } = msg.body;
+    return { kind: msg.kind, body: { session, call, tool, arguments: long.text } };
   }
   if (msg.kind === "tool_response" && msg.body.status === "result") {
-    return { kind: msg.kind, body: { ...msg.body, content: msg.body.content.text } };
+    const { status, content, class: dataClass, untrusted, truncated } = msg.body;
+    return {
+      kind: msg.kind,
+      body: { status, content: content.text, class: dataClass, untrusted, truncated },
+    };
   }
   return msg as Message; // the other bodies hold no T
 }

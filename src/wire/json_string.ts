@@ -79,7 +79,7 @@ export function scanString(bytes: Buffer, start: number, end: number): JsonStrin
   let at = start + 1;
   for (;;) {
     const near = words === undefined ? end : Math.min(end, at + SHORT_RUN_BYTES);
-    while (at < near && KIND[bytes[at]!] === PLAIN) at += 1;
+    at = plainEnd(bytes, at, near);
     if (at === near && words !== undefined) at = words.plainEnd(at);
     if (at >= end) throw new FrameFault("json");
     const kind = KIND[bytes[at]!];
@@ -100,6 +100,13 @@ export function scanString(bytes: Buffer, start: number, end: number): JsonStrin
   }
   if (!ascii && !isUtf8(bytes.subarray(start, at))) throw new FrameFault("json");
   return new JsonString(bytes, start, at + 1, ascii, escaped, canonical);
+}
+
+/** Where the run of plain ASCII from `from` on ends: at a quote, a backslash, a control, a byte above ASCII or `end`. */
+export function plainEnd(bytes: Buffer, from: number, end: number): number {
+  let at = from;
+  while (at < end && KIND[bytes[at]!] === PLAIN) at += 1;
+  return at;
 }
 
 /** From how many bytes on, and after how many plain ones, looking at four at once pays. */
@@ -124,18 +131,12 @@ class Words {
   /** Where the plain run that `at` is in, or just behind, ends. */
   plainEnd(at: number): number {
     const border = ((at + this.#skew + 3) & ~3) - this.#skew;
-    const near = this.#plainEndBytewise(at, Math.min(border, this.#end));
+    const near = plainEnd(this.#bytes, at, Math.min(border, this.#end));
     if (near !== border) return near;
     const words = this.#words;
     let i = (border + this.#skew) >> 2;
     while (i < words.length && isPlain(words[i]!)) i += 1;
-    return this.#plainEndBytewise(i * 4 - this.#skew, this.#end);
-  }
-
-  #plainEndBytewise(from: number, end: number): number {
-    let at = from;
-    while (at < end && KIND[this.#bytes[at]!] === PLAIN) at += 1;
-    return at;
+    return plainEnd(this.#bytes, i * 4 - this.#skew, this.#end);
   }
 }
 

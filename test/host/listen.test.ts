@@ -219,6 +219,16 @@ async function leaveStale(path: string): Promise<void> {
   await once(server, "close");
 }
 
+describe("a daemon whose sockets are all inherited", () => {
+  it("writes nothing in their directory: the lock is taken when the first socket is bound", async () => {
+    const directory = opened();
+    const lock = join(directory.path, ".callgate.lock");
+    expect(exists(lock)).toBe(false);
+    await listening(directory);
+    expect(exists(lock)).toBe(true);
+  });
+});
+
 describe("a daemon that was killed", () => {
   it.each([true, false])("starts again although its socket file is there (libc: %s)", async (withLibc) => {
     const directory = temporaryDirectory();

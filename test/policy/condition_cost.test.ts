@@ -6,15 +6,19 @@ import { kindOf } from "./condition_fixture.ts";
 const MANY = Array.from({ length: 30_000 }, (_, index) => index);
 const LONG = "x".repeat(300_000);
 
-/** Far above what the budget allows for on a slow machine that is busy, far below what no budget would cost. */
+/** Of processor time: far above what the budget allows for, far below what no budget would cost. */
 const MILLISECONDS_MAX = 1000;
+
+function processorMilliseconds(): number {
+  return process.cpuUsage().user / 1000;
+}
 
 function timed(source: string, args: unknown): string {
   const text = JSON.stringify(args);
   kindOf("has(args.a)", text);
-  const before = performance.now();
+  const before = processorMilliseconds();
   const kind = kindOf(source, text);
-  expect(performance.now() - before).toBeLessThan(MILLISECONDS_MAX);
+  expect(processorMilliseconds() - before).toBeLessThan(MILLISECONDS_MAX);
   return kind;
 }
 
@@ -27,7 +31,11 @@ describe("a budget", () => {
       "args.a.exists(x, args.b == args.c)",
       { a: MANY, b: `${LONG}1`, c: `${LONG}2` },
     ],
-    ["lists compared in a loop", "args.a.exists(x, args.a == args.b)", { a: MANY, b: [...MANY.slice(1), 1] }],
+    [
+      "lists compared in a loop",
+      "args.a.exists(x, args.a == args.b)",
+      { a: MANY, b: [...MANY.slice(0, -1), -1] },
+    ],
     ["a search in a loop", "args.a.exists(x, args.b.contains('xy'))", { a: MANY, b: LONG }],
     [
       "a search for what the caller gives",
@@ -78,8 +86,8 @@ describe("a budget", () => {
   it("is hardly touched by a pattern that makes backtracking engines hang", () => {
     const args = JSON.stringify({ s: `${"a".repeat(40)}!` });
     kindOf("args.s.matches('(a+)+$')", args);
-    const before = performance.now();
+    const before = processorMilliseconds();
     for (let call = 0; call < 100; call++) expect(kindOf("args.s.matches('(a+)+$')", args)).toBe("no_match");
-    expect(performance.now() - before).toBeLessThan(MILLISECONDS_MAX);
+    expect(processorMilliseconds() - before).toBeLessThan(MILLISECONDS_MAX);
   });
 });

@@ -131,11 +131,25 @@ describe("a schema is bounded", () => {
     ).toEqual(["value /properties/a/enum"]);
   });
 
-  test("in patterns", async () => {
-    const patternProperties = Object.fromEntries(
-      Array.from({ length: 300 }, (_, index) => [`^a${index}$`, true]),
-    );
+  test("in patterns, taken together", async () => {
+    const sources = Array.from({ length: 30 }, (_, index) => `^a{${900 + index}}$`);
+    const patternProperties = Object.fromEntries(sources.map((source) => [source, true]));
     expect(await faultsOf({ patternProperties })).toEqual([expect.stringMatching(/^bound /)]);
+  });
+
+  test("in the pointers that long names over many schemas would make", async () => {
+    const many = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`a${index}`, true]));
+    const schema = { properties: { ["n".repeat(100_000)]: { properties: many } } };
+    expect(await faultsOf(schema)).toEqual(["bound "]);
+  });
+
+  test("but a long chain of references overflows no stack", async () => {
+    const link = (index: number) => [`a${index}`, { $ref: `#/$defs/a${index + 1}` }] as const;
+    const $defs = Object.fromEntries(Array.from({ length: 4000 }, (_, index) => link(index)));
+    expect(await faultsOf({ $ref: "#/$defs/a0", $defs: { ...$defs, a4000: true } })).toEqual([]);
+    expect(await faultsOf({ $ref: "#/$defs/a0", $defs: { ...$defs, a4000: { $ref: "#" } } })).toEqual([
+      expect.stringMatching(/^reference /),
+    ]);
   });
 
   test("and so is the list of its faults", async () => {

@@ -42,7 +42,11 @@ function encodeOutcome(value: unknown): unknown {
 
 describe("decoding and encoding an envelope", () => {
   it("are inverse for every envelope", () => {
-    fc.assert(fc.property(envelope, (value) => expect(decodeBody(bodyOf(value))).toEqual(value)));
+    fc.assert(
+      fc.property(envelope, (value) => {
+        expect(decodeBody(bodyOf(value))).toEqual(value);
+      }),
+    );
   });
 
   it("agree with the slow decoder, and are a fixpoint, on changed bodies at any alignment", () => {
@@ -55,7 +59,11 @@ describe("decoding and encoding an envelope", () => {
   });
 
   it("agree with the slow decoder on arbitrary bytes", () => {
-    fc.assert(fc.property(fc.uint8Array(), (bytes) => expect(checkBody(Buffer.from(bytes))).toBeUndefined()));
+    fc.assert(
+      fc.property(fc.uint8Array(), (bytes) => {
+        expect(checkBody(Buffer.from(bytes))).toBeUndefined();
+      }),
+    );
   });
 
   it("tell ids beyond 2^53 apart", () => {
@@ -241,7 +249,9 @@ describe("an untyped caller of the encoder", () => {
       { numRuns: 2000 },
     );
     fc.assert(
-      fc.property(fc.anything({ withBigInt: true }), (any) => expect(checkValue(any)).toBeUndefined()),
+      fc.property(fc.anything({ withBigInt: true }), (any) => {
+        expect(checkValue(any)).toBeUndefined();
+      }),
     );
   });
 
