@@ -1,6 +1,7 @@
 // The package's one public entry: the client library, and the wire codec for those who need neither of
 // its two ends. What is not exported here may change at any time.
 
+export type { DenyReason, FailCode } from "./base/faults.ts";
 export type { DataClass, Labels } from "./base/labels.ts";
 export type { Address } from "./client/address.ts";
 export type { ReconnectOptions } from "./client/backoff.ts";
@@ -22,7 +23,6 @@ export { FrameFault, type FrameOutcome } from "./wire/fault.ts";
 export { decodeFrame, encodeFrame, FrameReader } from "./wire/frame.ts";
 export type {
   Denied,
-  DenyReason,
   Envelope,
   ErrorCode,
   Failed,

@@ -36,3 +36,14 @@ export interface CallFault {
   readonly code: FailCode;
   readonly sentence: string;
 }
+
+/** Why a call was denied (spec: wire, Envelope). Closed. */
+export const DENY_REASONS = [
+  "no_grant",
+  "grant_expired",
+  "taint_too_high",
+  "denied_by_grant",
+  "approval_refused",
+  "approval_expired",
+] as const;
+export type DenyReason = (typeof DENY_REASONS)[number];

@@ -1,10 +1,9 @@
 // The one place that turns inner outcomes into what a caller reads, and the words for it.
 
-import type { CallFault, FailCode } from "../base/faults.ts";
+import type { CallFault, DenyReason, FailCode } from "../base/faults.ts";
 import type { Labels } from "../base/labels.ts";
 import { encodeMessage } from "../wire/envelope.ts";
 import type { JsonString } from "../wire/json_string.ts";
-import type { DenyReason } from "../wire/message.ts";
 
 export function callFault(code: FailCode, sentence: string): CallFault {
   return { code, sentence };

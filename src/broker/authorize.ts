@@ -1,11 +1,11 @@
 // Stage 3 and, just before dispatch, stage 7: the decision on a call by the policy in force, the
 // session's taint and the time, and the record of why.
 
+import type { DenyReason } from "../base/faults.ts";
 import { type Decision, decide, type Subject } from "../policy/decision.ts";
 import type { RolePolicy } from "../policy/policy.ts";
 import type { Session, SessionRefusal } from "../session/sessions.ts";
 import type { AuditRecord, CallKey } from "../store/records.ts";
-import type { DenyReason } from "../wire/message.ts";
 import type { Admitted } from "./admit.ts";
 import type { Core } from "./core.ts";
 

@@ -1,11 +1,11 @@
 // The whole order of a call, on one screen (spec: broker, Calls). Every stage answers for itself or
 // hands on a value that the next one asks for, so that skipping one does not compile.
 
-import type { CallFault } from "../base/faults.ts";
+import type { CallFault, DenyReason } from "../base/faults.ts";
 import type { RolePolicy } from "../policy/policy.ts";
 import type { Session } from "../session/sessions.ts";
 import type { JsonString } from "../wire/json_string.ts";
-import type { DenyReason, ToolRequest } from "../wire/message.ts";
+import type { ToolRequest } from "../wire/message.ts";
 import { type Admitted, admit, capacityFault, protocolBreak } from "./admit.ts";
 import { deniedMessage, failedMessage } from "./answer.ts";
 import {

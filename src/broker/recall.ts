@@ -1,12 +1,11 @@
 // Stage 2: replay look-up. A call is named once for good by role, session and id; asked again it is
 // joined or answered from its record, and never run a second time.
 
-import type { CallFault } from "../base/faults.ts";
+import type { CallFault, DenyReason } from "../base/faults.ts";
 import { decide } from "../policy/decision.ts";
 import type { RolePolicy } from "../policy/policy.ts";
 import type { Session } from "../session/sessions.ts";
 import type { CallKey, CallRecord } from "../store/records.ts";
-import type { DenyReason } from "../wire/message.ts";
 import type { Admitted } from "./admit.ts";
 import { callFault } from "./answer.ts";
 import { subjectOf } from "./authorize.ts";

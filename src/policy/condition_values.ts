@@ -82,8 +82,8 @@ function mismatch(verb: string, a: Value, b: Value): Fault {
 
 /** By value, int and double together exactly. Of two types: a fault, also deep inside. */
 export function equals(a: Value, b: Value, meter: Meter): boolean | Fault {
-  // biome-ignore lint/suspicious/noDoubleEquals: a bigint and a number compare exactly only so
-  if (isNumeric(a) && isNumeric(b)) return a == b;
+  // An order compares a bigint and a number exactly, which `===` does not do at all.
+  if (isNumeric(a) && isNumeric(b)) return a <= b && a >= b;
   if (typeof a === "string" && typeof b === "string") {
     if (a.length !== b.length) return false;
     return spendChars(meter, a.length) ? a === b : OVERRUN;

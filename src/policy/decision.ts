@@ -4,9 +4,9 @@
 // Invariants: default deny. A deny, an ask, more taint, later time and an unjudgeable condition never
 // turn a decision into an allow; an ask that nobody answered is never passed over for an allow.
 
+import type { DenyReason } from "../base/faults.ts";
 import type { Labels } from "../base/labels.ts";
 import { covers } from "../base/labels.ts";
-import type { DenyReason } from "../wire/message.ts";
 import type { ConditionInput, Verdict } from "./conditions.ts";
 import { type GrantIndex, grantsForTool, grantsOfRole, servesSession, servesTool } from "./grant_index.ts";
 import type { Grant, GrantEffect } from "./policy.ts";

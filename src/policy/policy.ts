@@ -3,9 +3,9 @@
 // a new one. Look-ups go through Maps, so no name ever meets a prototype.
 
 import type { Pattern } from "../base/ids.ts";
+import type { DataClass, Labels } from "../base/labels.ts";
 import type { RoleLimits } from "../base/limits.ts";
 import type { Condition } from "./conditions.ts";
-import type { DataClass, Labels } from "../base/labels.ts";
 import type { ArgumentsSchema } from "./schema.ts";
 
 export type ToolEffect = "read" | "write" | "send" | "spend" | "execute";

@@ -2,14 +2,13 @@
 // The names of all bodies' members are distinct, so a body is read before its kind or status is
 // known and the set of members seen is held against what the kind or status asks for.
 
+import { DENY_REASONS } from "../base/faults.ts";
 import { isSessionId, U64_MAX } from "../base/ids.ts";
 import { DATA_CLASSES, type DataClass } from "../base/labels.ts";
 import { Cursor, closedNames, type Names } from "./cursor.ts";
 import { encodeFault, FrameFault } from "./fault.ts";
 import { JsonString, stringToken } from "./json_string.ts";
 import {
-  DENY_REASONS,
-  type DenyReason,
   type Envelope,
   ERROR_CODES,
   type ErrorCode,

@@ -1,22 +1,13 @@
 // The messages that two processes exchange and the envelope around them, as values
 // (spec: wire, Envelope). How they look as bytes: envelope.ts; their frames: frame.ts.
 
+import type { DenyReason } from "../base/faults.ts";
 import type { DataClass } from "../base/labels.ts";
 
 export const PROTOCOL_VERSION = 1;
 
 export const ERROR_CODES = ["bad_frame", "bad_version", "bad_message", "internal"] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
-
-export const DENY_REASONS = [
-  "no_grant",
-  "grant_expired",
-  "taint_too_high",
-  "denied_by_grant",
-  "approval_refused",
-  "approval_expired",
-] as const;
-export type DenyReason = (typeof DENY_REASONS)[number];
 
 /**
  * `T` is the type of the two texts that may be long and that the broker often only passes on

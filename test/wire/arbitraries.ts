@@ -1,9 +1,10 @@
 // Any envelope that the types and the grammar allow, for properties.
 
 import fc from "fast-check";
+import { DENY_REASONS } from "../../src/base/faults.ts";
 import { U64_MAX } from "../../src/base/ids.ts";
 import { DATA_CLASSES } from "../../src/base/labels.ts";
-import { DENY_REASONS, type Envelope, ERROR_CODES, type Message } from "../../src/wire/message.ts";
+import { type Envelope, ERROR_CODES, type Message } from "../../src/wire/message.ts";
 
 export const u64 = fc.oneof(
   fc.bigInt({ min: 0n, max: U64_MAX }),

@@ -35,7 +35,7 @@ export function checkBody(body: Buffer): Finding {
 
 function checkAccepted(body: Buffer, decoded: Envelope): Finding {
   const frame = encodeFrameOrFault(decoded);
-  // A body that is accepted may be written with shorter escapes than ours nowhere; so it never grows over the bound.
+  // No way of writing an envelope is shorter than the canonical one, so this never grows over the bound.
   if (typeof frame === "string") return "what is accepted can be encoded";
   const canonical = frame.subarray(4);
   if (!isDeepStrictEqual(decodeBody(canonical), decoded)) return "what is encoded decodes to the same";
