@@ -2,7 +2,7 @@
 // The names of all bodies' members are distinct, so a body is read before its kind or status is
 // known and the set of members seen is held against what the kind or status asks for.
 
-import { DENY_REASONS } from "../base/faults.ts";
+import { DENY_REASONS, type DenyReason } from "../base/faults.ts";
 import { isSessionId, U64_MAX } from "../base/ids.ts";
 import { DATA_CLASSES, type DataClass } from "../base/labels.ts";
 import { Cursor, closedNames, type Names } from "./cursor.ts";
