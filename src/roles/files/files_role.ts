@@ -71,7 +71,14 @@ async function connect(
   const named = filesToolDefinitions(roots, limits).map((one) => ({ ...one, name: `${prefix}${one.name}` }));
   const announce = options.announce === true ? { announce: named } : {};
   try {
-    return ok(await provide({ to: options.to, tools: Object.fromEntries(handlers), ...announce }));
+    return ok(
+      await provide({
+        to: options.to,
+        waitForBroker: true,
+        tools: Object.fromEntries(handlers),
+        ...announce,
+      }),
+    );
   } catch (error) {
     if (error instanceof CallgateError) return fault(error.message);
     throw error;
