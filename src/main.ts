@@ -4,21 +4,26 @@
 import { fstatSync } from "node:fs";
 import type { Socket } from "node:net";
 import { resolve } from "node:path";
-import type { LogLevel } from "./base/ports.ts";
+import { fault, type Result } from "./base/faults.ts";
 import { Broker } from "./broker/broker.ts";
 import { sha256, systemClock, systemRandomness } from "./host/clock.ts";
-import { type Config, loadConfig } from "./host/config.ts";
-import type { ConfigFault } from "./host/config_faults.ts";
+import { type Config, type ConfigRead, loadConfig } from "./host/config.ts";
+import { type ConfigFault, FILE_START } from "./host/config_faults.ts";
 import { type PeerReader, peerReader } from "./host/credentials.ts";
+import { descriptorsMax, missingDescriptors } from "./host/descriptors.ts";
 import { Doors } from "./host/doors.ts";
-import { loadLibc } from "./host/libc.ts";
+import { type Libc, loadLibc } from "./host/libc.ts";
 import { isJournal, type LogSink, openLog } from "./host/logs.ts";
+import { checkFile } from "./host/trusted_paths.ts";
 import type { Policy } from "./policy/policy.ts";
 import { MemoryStore } from "./store/memory.ts";
 
 /** Exit status of a daemon that could not start (EX_CONFIG) or met a fault of its own (EX_SOFTWARE). */
 const EXIT_CONFIG = 78;
 const EXIT_FAULT = 70;
+
+/** What is still to be written to peers when all calls have ended may take so long. */
+const FAREWELL_MS_MIN = 1000;
 
 /** Runs the daemon until a signal ends it. Resolves with its exit status; everything logged is out by then. */
 export async function serve(configPath: string): Promise<number> {
@@ -52,8 +57,10 @@ function reportFaults(sink: LogSink): void {
 class Daemon {
   readonly #sink: LogSink;
   readonly #path: string;
+  #libc: Libc | undefined;
   #config: Config | undefined;
-  #reloading: Promise<string | undefined> | undefined;
+  #reloading: Promise<unknown> = Promise.resolve();
+  #nextReload: Promise<string | undefined> | undefined;
   #doors: Doors | undefined;
   #broker: Broker | undefined;
 
@@ -64,19 +71,18 @@ class Daemon {
 
   async run(): Promise<number> {
     if (process.platform !== "linux") return this.#refuse("callgate runs on Linux only");
-    const loaded = await loadConfig(this.#path);
+    // From the first moment: what comes while we start must not end us half-way.
+    process.on("SIGHUP", () => void this.#reload());
+    const signalled = this.#onSignal();
+    const [loaded, libc] = await Promise.all([this.#load(), loadLibc()]);
+    this.#libc = libc;
     if (!loaded.ok) return this.#refuseConfig(loaded.fault);
-    const { config, warnings } = loaded.value;
+    const { config } = loaded.value;
+    const unable = this.#unreadable(config.policy);
+    if (unable !== undefined) return this.#refuse(unable);
     this.#config = config;
-    this.#sink.setLevel(config.logLevel satisfies LogLevel);
-    for (const { line, code, message } of warnings)
-      this.#sink.log("warn", "config.warning", { line, code, message });
-    const libc = await loadLibc();
-    if (libc === undefined && namesPeers(config.policy)) {
-      return this.#refuse(
-        "the config names users or groups, and the kernel can't be asked who connects: koffi did not load",
-      );
-    }
+    this.#sink.setLevel(config.logLevel);
+    this.#warn(loaded.value);
     const readPeer = peerReader(libc);
     const broker = await this.#makeBroker(config);
     this.#broker = broker;
@@ -89,7 +95,20 @@ class Daemon {
     });
     if (!doors.ok) return this.#refuse(doors.fault);
     this.#doors = doors.value;
-    return await this.#untilSignalled(broker, doors.value, config);
+    this.#sink.log("info", "daemon.ready", {
+      pid: process.pid,
+      sockets: config.socketsDir,
+      roles: [...config.policy.roles.keys()],
+      policy: config.policy.version,
+    });
+    return await this.#untilSignalled(signalled, broker, doors.value);
+  }
+
+  async #load(): Promise<Result<ConfigRead, readonly ConfigFault[]>> {
+    const loaded = await loadConfig(this.#path);
+    if (!loaded.ok) return loaded;
+    const trusted = checkFile(this.#path, process.geteuid?.() ?? -1);
+    return trusted.ok ? loaded : fault([{ ...FILE_START, message: trusted.fault.sentence }]);
   }
 
   #makeBroker(config: Config): Promise<Broker> {
@@ -114,16 +133,30 @@ class Daemon {
     this.#broker?.accept(role, socket, readPeer(socket));
   }
 
-  /** Waits for SIGTERM or SIGINT; then drains. A second one exits at once. SIGHUP reloads. */
-  async #untilSignalled(broker: Broker, doors: Doors, config: Config): Promise<number> {
-    const { log } = this.#sink;
-    process.on("SIGHUP", () => void this.#reload());
-    const signalled = new Promise<string>((resolveSignal) => {
+  /** Waits for SIGTERM or SIGINT; then drains. A second one exits at once. */
+  async #untilSignalled(signalled: Promise<string>, broker: Broker, doors: Doors): Promise<number> {
+    const signal = await signalled;
+    const drainTimeoutMs = this.#config?.drainTimeoutMs ?? 0;
+    this.#sink.log("info", "daemon.draining", { signal, drain_timeout_ms: drainTimeoutMs });
+    const startedAtMs = performance.now();
+    doors.stopAccepting();
+    const { unfinished } = await broker.drain(drainTimeoutMs);
+    // A long last answer to a slow reader may use what is left of the time.
+    const leftMs = drainTimeoutMs - (performance.now() - startedAtMs);
+    await doors.emptied(Math.max(FAREWELL_MS_MIN, leftMs));
+    broker.close();
+    await doors.close();
+    this.#sink.log("info", "daemon.stopped", { unfinished });
+    return 0;
+  }
+
+  #onSignal(): Promise<string> {
+    return new Promise((resolveSignal) => {
       let asked = false;
       for (const signal of ["SIGTERM", "SIGINT"] as const) {
         process.on(signal, () => {
           if (asked) {
-            log("warn", "daemon.killed", { signal });
+            this.#sink.log("warn", "daemon.killed", { signal });
             this.#sink.flush();
             process.exit(0);
           }
@@ -132,50 +165,48 @@ class Daemon {
         });
       }
     });
-    log("info", "daemon.ready", {
-      pid: process.pid,
-      sockets: config.socketsDir,
-      roles: [...config.policy.roles.keys()],
-      policy: config.policy.version,
-    });
-    const signal = await signalled;
-    log("info", "daemon.draining", { signal, drain_timeout_ms: config.drainTimeoutMs });
-    doors.stopAccepting();
-    const { unfinished } = await broker.drain(this.#config?.drainTimeoutMs ?? config.drainTimeoutMs);
-    await new Promise((written) => setImmediate(written)); // what drain queued goes out
-    broker.close();
-    doors.close();
-    log("info", "daemon.stopped", { unfinished });
-    return 0;
   }
 
-  /** One reload at a time: whoever asks while one runs hears how that one ended. */
+  /**
+   * One reload at a time. Whoever asks while one runs gets the next, since the file may have changed
+   * after it was read; all who wait for that share it.
+   */
   #reload(): Promise<string | undefined> {
-    this.#reloading ??= this.#reloadOnce().finally(() => {
-      this.#reloading = undefined;
+    this.#nextReload ??= this.#reloading.then(() => {
+      this.#nextReload = undefined;
+      const running = this.#reloadOnce();
+      this.#reloading = running;
+      return running;
     });
-    return this.#reloading;
+    return this.#nextReload;
   }
 
+  /** All of the new config or nothing of it; why not, is the answer. */
   async #reloadOnce(): Promise<string | undefined> {
-    const loaded = await loadConfig(this.#path);
-    const refused = loaded.ok ? this.#unchangeable(loaded.value.config) : firstFault(loaded.fault);
-    if (!loaded.ok || refused !== undefined) {
-      const why = refused ?? "";
-      this.#broker?.reloadRefused(why);
-      this.#sink.log("error", "config.refused", { why });
-      return why;
+    const doors = this.#doors;
+    const broker = this.#broker;
+    if (doors === undefined || broker === undefined) return undefined; // starting: the file is being read anyway
+    const loaded = await this.#load();
+    if (!loaded.ok) {
+      this.#logFaults(loaded.fault);
+      return this.#keepOld(firstFault(loaded.fault));
     }
-    const { config, warnings } = loaded.value;
+    const { config } = loaded.value;
+    const refused = this.#unchangeable(config) ?? this.#unreadable(config.policy);
+    if (refused !== undefined) return this.#keepOld(refused);
+    const fitted = await doors.fit(config.policy, () => broker.reload(config.policy));
+    if (!fitted.ok) return this.#keepOld(fitted.fault);
     this.#config = config;
     this.#sink.setLevel(config.logLevel);
-    this.#broker?.reload(config.policy);
-    for (const { line, code, message } of warnings)
-      this.#sink.log("warn", "config.warning", { line, code, message });
-    const faults = (await this.#doors?.fit(config.policy)) ?? [];
-    for (const sentence of faults) this.#sink.log("error", "socket.failed", { why: sentence });
+    this.#warn(loaded.value);
     this.#sink.log("info", "config.reloaded", { policy: config.policy.version });
-    return faults[0];
+    return undefined;
+  }
+
+  #keepOld(why: string): string {
+    this.#broker?.reloadRefused(why);
+    this.#sink.log("error", "config.refused", { why });
+    return why;
   }
 
   /** What only a restart can change. */
@@ -189,12 +220,33 @@ class Daemon {
     return undefined;
   }
 
-  #refuseConfig(faults: readonly ConfigFault[]): number {
+  /** A policy that names peers, where the kernel can't be asked for them. */
+  #unreadable(policy: Policy): string | undefined {
+    const named = [...policy.roles.values()].some((role) => role.admits !== "anyone");
+    if (this.#libc !== undefined || !named) return undefined;
+    return "the config names users or groups, and the kernel can't be asked who connects: koffi did not load";
+  }
+
+  #warn({ warnings, config }: ConfigRead): void {
+    for (const { line, code, message } of warnings)
+      this.#sink.log("warn", "config.warning", { line, code, message });
+    let connections = 0;
+    for (const role of config.policy.roles.values()) connections += role.limits.connections;
+    const needed = missingDescriptors(connections);
+    if (needed !== undefined)
+      this.#sink.log("warn", "descriptors.few", { needed, max: descriptorsMax(), connections });
+  }
+
+  #logFaults(faults: readonly ConfigFault[]): void {
     for (const { line, column, message } of faults)
       this.#sink.log("error", "config.fault", { line, column, message });
-    return this.#refuse(
-      `${this.#path} has ${faults.length} mistake${faults.length === 1 ? "" : "s"}; \`callgate check\` lists them`,
-    );
+  }
+
+  #refuseConfig(faults: readonly ConfigFault[]): number {
+    this.#logFaults(faults);
+    for (const { line, column, message } of faults)
+      process.stderr.write(`${this.#path}:${line}:${column}: ${message}\n`);
+    return this.#refuse(`the config has ${faults.length} mistake${faults.length === 1 ? "" : "s"}`);
   }
 
   #refuse(why: string): number {
@@ -206,9 +258,7 @@ class Daemon {
 
 function firstFault(faults: readonly ConfigFault[]): string {
   const [first] = faults;
-  return first === undefined ? "the config can't be read" : `line ${first.line}: ${first.message}`;
-}
-
-function namesPeers(policy: Policy): boolean {
-  return [...policy.roles.values()].some((role) => role.admits !== "anyone");
+  if (first === undefined) return "the config can't be read";
+  const more = faults.length > 1 ? ` (and ${faults.length - 1} more)` : "";
+  return `line ${first.line}: ${first.message}${more}`;
 }

@@ -146,7 +146,9 @@ function parseName(cursor: Cursor, seen: NamesSeen): string | undefined {
   if (--cursor.nodesLeft < 0) return fail(cursor, "too many values", start);
   const name = scanString(cursor);
   if (name === undefined) return undefined;
-  if (seen.repeats(name)) return fail(cursor, "a member's name is given twice", start);
+  const verdict = seen.judge(name, cursor);
+  if (verdict === "repeated") return fail(cursor, "a member's name is given twice", start);
+  if (verdict === "costly") return fail(cursor, "the members' names cost too much to compare", start);
   if (skipSpace(cursor) !== COLON) return fail(cursor, "`:` is expected", cursor.at);
   cursor.at++;
   return name;

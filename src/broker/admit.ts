@@ -6,15 +6,14 @@ import { type JsonObject, parseJson } from "../base/json.ts";
 import { ARGUMENTS_LIMITS } from "../base/limits.ts";
 import type { JsonString } from "../wire/json_string.ts";
 import type { ToolRequest } from "../wire/message.ts";
-import { callFault, NOTHING_RAN } from "./answer.ts";
+import { callFault, NOT_TAKEN } from "./answer.ts";
+import { hold } from "./asking.ts";
 import type { Core } from "./core.ts";
-import type { Peer } from "./peers.ts";
+import type { Asker, Peer } from "./live.ts";
 
-/** A request whose arguments are a strict JSON object, from a peer within its limits. */
+/** A request whose arguments are a strict JSON object, held against its peer's limits. */
 export interface Admitted {
-  readonly peer: Peer;
-  /** The asker's id on its connection. */
-  readonly id: bigint;
+  readonly asker: Asker;
   readonly request: ToolRequest<JsonString>;
   readonly args: JsonObject;
   readonly nowMs: number;
@@ -28,39 +27,32 @@ export function protocolBreak(peer: Peer, id: bigint, final: boolean): string | 
   return undefined;
 }
 
-export function admit(
+/** The request within its role's limits; from here on its asker gets exactly one final answer. */
+export function take(
   core: Core,
   peer: Peer,
   id: bigint,
   request: ToolRequest<JsonString>,
-): Result<Admitted, CallFault> {
-  if (core.draining) return fault(callFault("unavailable", `The broker is stopping. ${NOTHING_RAN}`));
+): Result<{ asker: Asker; nowMs: number }, CallFault> {
+  if (core.draining) return fault(callFault("unavailable", `The broker is stopping. ${NOT_TAKEN}`));
   const nowMs = core.clock.nowMs();
-  const limit = peer.quota.call(nowMs) ?? inFlightLimit(peer, request.arguments.tokenBytes);
+  const limit = peer.quota.call(nowMs);
   if (limit !== undefined) return fault(capacityFault(limit));
-  const parsed = parseJson(request.arguments.text, ARGUMENTS_LIMITS);
-  if (!parsed.ok) {
-    return fault(
-      callFault(
-        "bad_arguments",
-        `${parsed.fault.message} (at character ${parsed.fault.offset}). ${NOTHING_RAN}`,
-      ),
-    );
-  }
-  if (!(parsed.value instanceof Map)) {
-    return fault(callFault("bad_arguments", `The arguments must be one JSON object. ${NOTHING_RAN}`));
-  }
-  return ok({ peer, id, request, args: parsed.value, nowMs });
+  const held = hold(peer, id, request.arguments.tokenBytes);
+  return typeof held === "string" ? fault(capacityFault(held)) : ok({ asker: held, nowMs });
 }
 
-/** Looks, without holding: what a call takes is held once it runs. */
-function inFlightLimit(peer: Peer, argumentsBytes: number): string | undefined {
-  const { quota } = peer;
-  if (quota.held("calls_in_flight") >= quota.limits.calls_in_flight) return "calls_in_flight";
-  if (quota.held("queued_bytes_in") + argumentsBytes > quota.limits.queued_bytes_in) return "queued_bytes_in";
-  return undefined;
+/** Strict parsing; the fault is the same for any tool. */
+export function parse(request: ToolRequest<JsonString>): Result<JsonObject, CallFault> {
+  const parsed = parseJson(request.arguments.text, ARGUMENTS_LIMITS);
+  if (!parsed.ok) {
+    const { message, offset } = parsed.fault;
+    return fault(callFault("bad_arguments", `${message} (at character ${offset}). ${NOT_TAKEN}`));
+  }
+  if (parsed.value instanceof Map) return ok(parsed.value);
+  return fault(callFault("bad_arguments", `The arguments must be one JSON object. ${NOT_TAKEN}`));
 }
 
 export function capacityFault(limit: string): CallFault {
-  return callFault("capacity", `The role's limit ${limit} is reached. ${NOTHING_RAN}`);
+  return callFault("capacity", `The role's limit ${limit} is reached. ${NOT_TAKEN}`);
 }

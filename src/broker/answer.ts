@@ -11,6 +11,8 @@ export function callFault(code: FailCode, sentence: string): CallFault {
 
 export const NOTHING_RAN = "Nothing ran.";
 export const MAY_HAVE_RUN = "The provider may have run.";
+/** Before the record is looked up: an earlier request of the same id may have run. */
+export const NOT_TAKEN = "Nothing was run for this request.";
 
 export function failedMessage(fault: CallFault): Buffer {
   return encodeMessage({

@@ -7,7 +7,7 @@ import type { RolePolicy } from "../policy/policy.ts";
 import type { Session, SessionRefusal } from "../session/sessions.ts";
 import type { AuditRecord, CallKey } from "../store/records.ts";
 import type { Admitted } from "./admit.ts";
-import type { Core } from "./core.ts";
+import type { Core, Runtime } from "./core.ts";
 
 export function subjectOf(core: Core, role: RolePolicy, session: Session, admitted: Admitted): Subject {
   const { request, args } = admitted;
@@ -27,7 +27,7 @@ export function subjectOf(core: Core, role: RolePolicy, session: Session, admitt
 export interface Authorized {
   readonly decision: Extract<Decision, { kind: "allow" | "ask" }>;
   readonly subject: Subject;
-  readonly policyVersion: string;
+  readonly runtime: Runtime;
 }
 
 export type Authorization =
@@ -43,7 +43,7 @@ export function authorize(core: Core, subject: Subject): Authorization {
   if (decision.kind === "deny") return { kind: "denied", decision, subject };
   return {
     kind: "authorized",
-    authorized: { decision, subject, policyVersion: core.runtime.policy.version },
+    authorized: { decision, subject, runtime: core.runtime },
   };
 }
 
@@ -52,11 +52,7 @@ export function authorizeAgain(core: Core, session: Session, before: Authorized)
   const nowMs = core.clock.nowMs();
   const taint = core.sessions.taint(session);
   const { subject } = before;
-  if (
-    nowMs === subject.nowMs &&
-    taint === subject.taint &&
-    core.runtime.policy.version === before.policyVersion
-  ) {
+  if (nowMs === subject.nowMs && taint === subject.taint && core.runtime === before.runtime) {
     return { kind: "authorized", authorized: before };
   }
   return authorize(core, { ...subject, nowMs, taint });

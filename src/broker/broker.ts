@@ -7,20 +7,23 @@ import { indexGrants } from "../policy/grant_index.ts";
 import type { Policy } from "../policy/policy.ts";
 import { Connection, type Receiver } from "../session/connection.ts";
 import { admit, type PeerCredentials } from "../session/peer.ts";
-import { Quota } from "../session/quota.ts";
+import { type Held, Quota } from "../session/quota.ts";
 import { SessionTable } from "../session/sessions.ts";
 import type { Store } from "../store/port.ts";
 import type { JsonString } from "../wire/json_string.ts";
 import type { Envelope } from "../wire/message.ts";
 import { callFault, internalMessage, MAY_HAVE_RUN } from "./answer.ts";
+import { finishIfIdle, forgetAskers } from "./asking.ts";
 import { loadBuiltins } from "./builtin/table.ts";
-import { type Core, LiveCalls, roleOf } from "./core.ts";
+import { type Core, roleOf } from "./core.ts";
 import { Definitions } from "./definitions.ts";
-import { finishIfIdle } from "./deliver.ts";
-import { failCall } from "./dispatch.ts";
-import { type Peer, Peers } from "./peers.ts";
+import { failCall } from "./deliver.ts";
+import { LiveCalls, type Peer } from "./live.ts";
+import { boundedLog } from "./log_budget.ts";
+import { Peers } from "./peers.ts";
 import { takeRequest } from "./pipeline.ts";
 import { receiveError, receiveResponse } from "./receive.ts";
+import { abandon, attempt, type Blamed, faultFields } from "./writing.ts";
 
 export interface BrokerEffects {
   readonly clock: Clock;
@@ -34,13 +37,14 @@ export interface BrokerEffects {
   readonly requestReload: () => Promise<string | undefined>;
 }
 
+export type Holding = Readonly<Record<Held, number>> & { readonly role: string };
+
 export class Broker {
   readonly #core: Core;
   readonly #effects: BrokerEffects;
   readonly #quotas = new Map<string, Quota>();
   readonly #receiver: Receiver;
   #connections = 0;
-  #drained: (() => void) | undefined;
 
   static async create(policy: Policy, effects: BrokerEffects): Promise<Broker> {
     return new Broker(policy, effects, await loadBuiltins());
@@ -50,6 +54,7 @@ export class Broker {
     this.#effects = effects;
     this.#core = {
       ...effects,
+      log: boundedLog(effects.log, effects.clock),
       sessions: new SessionTable(),
       peers: new Peers(),
       live: new LiveCalls(),
@@ -58,11 +63,13 @@ export class Broker {
       startedAtMs: effects.clock.nowMs(),
       runtime: { policy, index: indexGrants(policy), stale: undefined },
       draining: false,
+      released: undefined,
     };
     this.#receiver = {
       message: (connection, envelope) => this.#message(connection, envelope),
       ended: (connection) => this.#ended(connection),
       closed: (connection) => this.#closed(connection),
+      overfull: (connection) => this.#overfull(connection),
     };
   }
 
@@ -101,7 +108,7 @@ export class Broker {
       receiver: this.#receiver,
     });
     if (limit !== undefined) {
-      connection.fail("internal", `capacity: the role's limit ${limit} is reached`, "limit.reached");
+      connection.fail("internal", `capacity: the role's limit ${limit} is reached`, limit);
       connection.close(); // at once: what is refused must not hold a descriptor
       return;
     }
@@ -135,23 +142,42 @@ export class Broker {
     this.#core.runtime = { ...this.#core.runtime, stale: why };
   }
 
-  /** Lets running calls finish; resolves when none is left and every connection is told, or after `timeoutMs`. */
+  /** Lets running calls finish; resolves when every answer is out and every connection is told, or after `timeoutMs`. */
   async drain(timeoutMs: number): Promise<{ readonly unfinished: number }> {
     const core = this.#core;
     core.draining = true;
-    if (core.live.size > 0) {
+    this.#letIdleGo();
+    if (this.#isBusy()) {
       await new Promise<void>((resolve) => {
         const withdraw = core.clock.after(timeoutMs, resolve);
-        this.#drained = () => {
+        core.released = () => {
+          this.#letIdleGo();
+          if (this.#isBusy()) return;
           withdraw();
           resolve();
         };
-        this.#letIdleGo();
       });
+      core.released = undefined;
     }
     const unfinished = core.live.size;
     for (const peer of core.peers.all()) peer.connection.finish();
     return { unfinished };
+  }
+
+  /** What every role holds of its limits now; nothing at all once its connections and calls have ended. */
+  holdings(): readonly Holding[] {
+    return [...this.#quotas].map(([role, quota]) => ({
+      role,
+      connections: quota.held("connections"),
+      calls_in_flight: quota.held("calls_in_flight"),
+      queued_bytes_in: quota.held("queued_bytes_in"),
+      queued_bytes_out: quota.held("queued_bytes_out"),
+    }));
+  }
+
+  /** Calls whose final answer is not out. */
+  get runningCalls(): number {
+    return this.#core.live.size;
   }
 
   /** Drops every connection. */
@@ -173,12 +199,12 @@ export class Broker {
   #message(connection: Connection, envelope: Envelope<JsonString>): void {
     const peer = this.#core.peers.of(connection);
     if (peer === undefined) return;
+    const answered = envelope.msg.kind === "tool_request" ? undefined : peer.serving.get(envelope.id);
     try {
       this.#route(peer, envelope);
     } catch (error) {
-      this.#fault(peer, envelope, error);
+      this.#fault(peer, envelope, answered, error);
     }
-    if (this.#core.draining) this.#letIdleGo();
   }
 
   #route(peer: Peer, envelope: Envelope<JsonString>): void {
@@ -206,27 +232,26 @@ export class Broker {
     return false;
   }
 
-  /** A broken assumption of ours: the peer is told, the call is ended, the connection is let go; the others go on. */
-  #fault(peer: Peer, envelope: Envelope<JsonString>, error: unknown): void {
+  /** A broken assumption of ours: whoever asked is told, the call ends, and the others go on. */
+  #fault(peer: Peer, envelope: Envelope<JsonString>, answered: Blamed | undefined, error: unknown): void {
     const { connection } = peer;
-    const stack = error instanceof Error ? (error.stack ?? "").split("\n    at ").slice(1, 6) : [];
-    this.#core.log("error", "broker.fault", {
-      role: connection.role,
-      connection: connection.number,
-      fault: error instanceof Error ? error.name : "unknown",
-      stack,
-    });
-    const serving = peer.serving.get(envelope.id);
-    if (envelope.msg.kind !== "tool_request" && serving !== undefined) {
-      failCall(
-        this.#core,
-        serving,
-        callFault("provider", `The broker could not take the provider's answer. ${MAY_HAVE_RUN}`),
-      );
-      return;
-    }
+    const asker = envelope.msg.kind === "tool_request" ? peer.asking.get(envelope.id) : undefined;
+    const blamed = answered ?? asker?.live ?? asker;
+    if (blamed !== undefined) return abandon(this.#core, blamed, error);
+    this.#core.log("error", "broker.fault", { role: connection.role, ...faultFields(error) });
     connection.send(envelope.id, true, internalMessage());
-    connection.fail("internal", "the broker met a fault of its own on this connection");
+    connection.finish();
+  }
+
+  /** The role's connections hold more than its limit: who reads least goes, and the others notice nothing. */
+  #overfull(connection: Connection): void {
+    const { quota } = this.#core.peers.of(connection) ?? {};
+    while (quota !== undefined && !quota.charge("queued_bytes_out", 0)) {
+      const peers = this.#core.peers.ofRole(connection.role);
+      const longest = peers.reduce((a, b) => (b.connection.queuedBytes > a.connection.queuedBytes ? b : a));
+      if (longest.connection.queuedBytes === 0) return;
+      longest.connection.drop("queued_bytes_out");
+    }
   }
 
   #ended(connection: Connection): void {
@@ -242,40 +267,27 @@ export class Broker {
     this.#core.peers.remove(peer);
     peer.quota.release("connections", 1);
     this.#loseCalls(peer);
-    this.#leaveCalls(peer);
+    forgetAskers(peer);
     this.#core.log("info", "peer.disconnected", { role: connection.role, connection: connection.number });
-    if (this.#core.draining) this.#letIdleGo();
+    this.#core.released?.();
   }
 
   /** The calls that this connection was running. */
   #loseCalls(peer: Peer): void {
+    const why = callFault("provider_lost", `The provider's connection was lost. ${MAY_HAVE_RUN}`);
     for (const live of [...peer.serving.values()]) {
-      failCall(
-        this.#core,
-        live,
-        callFault("provider_lost", `The provider's connection was lost. ${MAY_HAVE_RUN}`),
-      );
+      attempt(this.#core, live, () => failCall(this.#core, live, why));
     }
   }
 
-  /** The calls that this connection was asking for go on: their outcome is recorded, and who asks again joins. */
-  #leaveCalls(peer: Peer): void {
-    for (const [, live] of peer.asking) {
-      if (live === undefined) continue;
-      const at = live.askers.findIndex((asker) => asker.peer === peer);
-      if (at >= 0) live.askers.splice(at, 1);
-      peer.quota.release("queued_bytes_in", live.argumentsBytes);
-    }
-    peer.quota.release("calls_in_flight", peer.asking.size);
-    peer.asking.clear();
+  #isBusy(): boolean {
+    return this.#core.live.size > 0 || this.#core.peers.all().some((peer) => peer.asking.size > 0);
   }
 
-  /** While draining: who has nothing open is let go, and the last call ends the wait. */
+  /** While draining: who has nothing open is let go at once. */
   #letIdleGo(): void {
     for (const peer of this.#core.peers.all()) {
-      const serves = peer.serving.size > 0;
-      if (peer.asking.size === 0 && !serves) peer.connection.finish();
+      if (peer.asking.size === 0 && peer.serving.size === 0) peer.connection.finish();
     }
-    if (this.#core.live.size === 0) this.#drained?.();
   }
 }

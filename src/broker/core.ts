@@ -1,18 +1,21 @@
-// What the stages share: the effects, the tables and the policy in force. One Core a daemon; only
-// `runtime` and `draining` are ever replaced.
+// What the stages share: the effects, the tables, the policy in force, and what a tool of the broker's
+// own is. One Core a daemon; only `runtime`, `draining` and `released` are ever replaced.
 
+import type { CallFault, Result } from "../base/faults.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { Labels } from "../base/labels.ts";
 import type { Clock, Digest, Log, Randomness } from "../base/ports.ts";
+import type { ConditionInput } from "../policy/conditions.ts";
 import type { GrantIndex } from "../policy/grant_index.ts";
-import type { Policy, RolePolicy, ToolPolicy } from "../policy/policy.ts";
+import type { Policy, RolePolicy } from "../policy/policy.ts";
+import type { ArgumentsSchema } from "../policy/schema.ts";
 import type { Connection } from "../session/connection.ts";
 import type { Session, SessionTable } from "../session/sessions.ts";
 import type { Store } from "../store/port.ts";
-import type { CallKey, CallRecord } from "../store/records.ts";
-import type { Builtin } from "./builtin/builtin.ts";
+import type { CallKey, Change } from "../store/records.ts";
 import type { Definitions } from "./definitions.ts";
-import type { Peer, Peers } from "./peers.ts";
+import type { LiveCalls, Peer } from "./live.ts";
+import type { Peers } from "./peers.ts";
 
 /** The policy in force and what was made of it at load. */
 export interface Runtime {
@@ -24,6 +27,7 @@ export interface Runtime {
 
 export interface Core {
   readonly clock: Clock;
+  /** Bounded: lines that a peer can cause at will are counted instead of repeated (log_budget.ts). */
   readonly log: Log;
   readonly random: Randomness;
   readonly digest: Digest;
@@ -39,78 +43,40 @@ export interface Core {
   readonly requestReload: () => Promise<string | undefined>;
   runtime: Runtime;
   draining: boolean;
+  /** Told of every answer that is out, while somebody waits for the last one. */
+  released: (() => void) | undefined;
 }
 
-/** Where an answer goes: one request on one connection. */
-export interface Asker {
+export interface BuiltinCall {
   readonly peer: Peer;
-  readonly id: bigint;
-}
-
-/** How far a call has come. Only forward. */
-export type LiveStage = "recording" | "dispatched" | "ended";
-
-/** Where it runs: on a provider's connection under an id of ours, or in the broker itself. */
-export interface Serving {
-  readonly peer: Peer;
-  readonly id: bigint;
-}
-
-/** A call from the moment its intent is written until its final answer is out. */
-export interface LiveCall {
-  readonly key: CallKey;
-  readonly tool: ToolPolicy;
-  readonly args: JsonObject;
+  readonly role: RolePolicy;
   readonly session: Session;
-  readonly record: CallRecord;
-  readonly startedAtMs: number;
-  readonly argumentsBytes: number;
-  readonly askers: Asker[];
-  /** What was delivered so far, for those who join. */
-  readonly delivered: Buffer[];
-  stage: LiveStage;
-  serving: Serving | undefined;
-  /** Bytes of content of the parts so far. */
-  contentBytes: number;
-  parts: number;
-  labels: Labels;
-  stopTimer: (() => void) | undefined;
+  readonly key: CallKey;
+  readonly args: JsonObject;
 }
 
-/** The calls that are running, by session and call. */
-export class LiveCalls {
-  readonly #bySession = new Map<Session, Map<bigint, LiveCall>>();
-  #size = 0;
+/** What it shows, as a value for JSON (bigint as decimal string), and the labels of that. */
+export interface Shown {
+  readonly content: unknown;
+  readonly labels: Labels;
+  /** What it changed, written in the transaction of its outcome. Not for a `read`. */
+  readonly changes?: readonly Change[];
+  /** Told whether that was written, before the caller is answered: what waited for it takes effect, or is undone. */
+  readonly settled?: (written: boolean) => void;
+}
 
-  get size(): number {
-    return this.#size;
-  }
+export type BuiltinOutcome = Result<Shown, CallFault>;
 
-  find(session: Session, call: bigint): LiveCall | undefined {
-    return this.#bySession.get(session)?.get(call);
-  }
-
-  add(live: LiveCall): void {
-    const calls = this.#bySession.get(live.session);
-    if (calls === undefined) this.#bySession.set(live.session, new Map([[live.key.call, live]]));
-    else calls.set(live.key.call, live);
-    this.#size += 1;
-  }
-
-  remove(live: LiveCall): void {
-    const calls = this.#bySession.get(live.session);
-    if (calls?.delete(live.key.call) !== true) return;
-    this.#size -= 1;
-    if (calls.size === 0) this.#bySession.delete(live.session);
-  }
-
-  of(session: Session): readonly LiveCall[] {
-    return [...(this.#bySession.get(session)?.values() ?? [])];
-  }
-
-  all(): readonly LiveCall[] {
-    return [...this.#bySession.values()].flatMap((calls) => [...calls.values()]);
-  }
+/** A tool of the broker's own: decided, labelled and answered like any other, but run here. */
+export interface Builtin {
+  readonly name: string;
+  readonly description: string;
+  /** A `read` is neither recorded for replay nor replayed. */
+  readonly effect: "read" | "write";
+  readonly schema: ArgumentsSchema;
+  /** What it acts on: conditions of grants can look at it. Arguments are not validated yet. */
+  target(args: JsonObject, role: string): ConditionInput["target"];
+  run(core: Core, call: BuiltinCall): BuiltinOutcome | Promise<BuiltinOutcome>;
 }
 
 /** The role of a connection as the policy in force has it; undefined once a reload took it away. */

@@ -19,9 +19,12 @@ export interface Definition {
   readonly schema: ArgumentsSchema | undefined;
 }
 
+/** Who accepted what the config names: nobody has looked at the provider's words. */
+export const CONFIG = "[config]";
+
 export interface Pin {
   readonly definition: Definition;
-  /** `config`, or the operator's role. */
+  /** CONFIG (no role can have that name), or the operator's role. */
   readonly acceptedBy: string;
 }
 
@@ -57,7 +60,7 @@ export class Definitions {
       if (own === undefined || configured.schema !== undefined) return { tool: configured, pin: own };
       return { tool: { ...configured, schema: own.definition.schema }, pin: own };
     }
-    if (pin === undefined || pin.acceptedBy === "config") return undefined;
+    if (pin === undefined || pin.acceptedBy === CONFIG) return undefined;
     const role = policy.roles.get(pin.definition.role);
     if (role === undefined || !mayAnnounce(policy, role, name)) return undefined;
     return { tool: announcedTool(pin.definition), pin };
@@ -87,25 +90,24 @@ export class Definitions {
     return { tool: name, role: role.name, digest: this.#digest(text), text, description, schema };
   }
 
-  /** Takes an announced definition: in service, waiting for an operator, or held back because another is pinned. */
-  offer(
-    policy: Policy,
-    definition: Definition,
-  ): { state: "in_service" | "waiting" | "changed"; pin?: PinRecord } {
+  /**
+   * Takes an announced definition: in service, to be pinned (the config names it), waiting for an operator,
+   * or held back because another is pinned.
+   */
+  offer(policy: Policy, definition: Definition): "in_service" | "pinnable" | "waiting" | "changed" {
     const { tool } = definition;
     const pin = this.#pins.get(tool);
     if (pin !== undefined && pin.definition.role === definition.role) {
       if (pin.definition.digest === definition.digest) {
         this.#waiting.delete(tool);
-        return { state: "in_service" };
+        return "in_service";
       }
       this.#wait(definition);
-      return { state: "changed" };
+      return "changed";
     }
-    if (policy.tools.get(tool)?.role === definition.role)
-      return { state: "in_service", pin: this.#pin(definition, "config") };
+    if (policy.tools.get(tool)?.role === definition.role) return "pinnable";
     this.#wait(definition);
-    return { state: "waiting" };
+    return "waiting";
   }
 
   waiting(tool: string): Definition | undefined {
@@ -120,18 +122,21 @@ export class Definitions {
     return [...new Set([...this.#pins.keys(), ...this.#waiting.keys()])];
   }
 
-  /** An operator has looked at the waiting definition with this digest. */
-  accept(tool: string, digest: string, by: string): PinRecord | undefined {
-    const definition = this.#waiting.get(tool);
-    if (definition === undefined || definition.digest !== digest) return undefined;
-    this.#waiting.delete(tool);
-    return this.#pin(definition, by);
+  /** What an operator may accept: the definition with this digest that waits, or that the config's naming pinned. */
+  acceptable(tool: string, digest: string): Definition | undefined {
+    const pin = this.#pins.get(tool);
+    const unseen = pin?.acceptedBy === CONFIG ? pin.definition : undefined;
+    return [this.#waiting.get(tool), unseen].find((one) => one?.digest === digest);
   }
 
-  #pin(definition: Definition, acceptedBy: string): PinRecord {
-    this.#pins.set(definition.tool, { definition, acceptedBy });
-    const { tool, role, digest, text } = definition;
-    return { tool, role, digest, definition: text, acceptedBy };
+  /** Puts a definition into service, once that is written down. */
+  pin(definition: Definition, acceptedBy: string): void {
+    const { tool, digest, role } = definition;
+    const before = this.#pins.get(tool);
+    // Of two that were announced while neither was written down the first stays.
+    if (acceptedBy === CONFIG && before?.definition.role === role) return;
+    this.#pins.set(tool, { definition, acceptedBy });
+    if (this.#waiting.get(tool)?.digest === digest) this.#waiting.delete(tool);
   }
 
   /** Bounded for each role, so that nobody pushes out what another announced. */
@@ -144,8 +149,12 @@ export class Definitions {
   }
 }
 
+export function pinRecord({ tool, role, digest, text }: Definition, acceptedBy: string): PinRecord {
+  return { tool, role, digest, definition: text, acceptedBy };
+}
+
 function mayAnnounce(policy: Policy, role: RolePolicy, name: string): boolean {
-  if (name.startsWith(BUILTIN_PREFIX)) return false;
+  if (`${name}.`.startsWith(BUILTIN_PREFIX)) return false;
   const configured = policy.tools.get(name);
   if (configured !== undefined) return configured.role === role.name;
   return role.provides.some((prefix) => name.startsWith(prefix));

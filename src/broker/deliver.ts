@@ -1,26 +1,17 @@
 // The last stage: bytes to everybody who asked. What reaches a caller has raised its session's taint
-// before, and a final message ends the call.
+// before, and that is written; a final message ends the call.
 
 import type { CallFault } from "../base/faults.ts";
-import { join, type Labels } from "../base/labels.ts";
+import { CLEAN, join, type Labels } from "../base/labels.ts";
 import type { Session } from "../session/sessions.ts";
 import type { CallKey, CallRecord, Change } from "../store/records.ts";
-import { FrameFault } from "../wire/fault.ts";
 import { callFault, failedMessage, MAY_HAVE_RUN } from "./answer.ts";
-import type { Asker, Core, LiveCall } from "./core.ts";
+import { answer, MESSAGE_BYTES_MAX, sendPart, UNFRAMED, waits } from "./asking.ts";
+import type { Core } from "./core.ts";
+import type { Asker, Ending, LiveCall } from "./live.ts";
+import { stopServing, write } from "./writing.ts";
 
-/** Sends to one asker; a message that no frame can hold becomes the failure that says so. */
-export function sendTo(asker: Asker, final: boolean, message: Buffer): void {
-  try {
-    asker.peer.connection.send(asker.id, final, message);
-  } catch (error) {
-    if (!(error instanceof FrameFault)) throw error;
-    const tooLarge = callFault("too_large", `The answer does not fit in a frame. ${MAY_HAVE_RUN}`);
-    asker.peer.connection.send(asker.id, true, failedMessage(tooLarge));
-  }
-}
-
-/** The change that raises a session's taint to `labels`; nothing where it covers them. */
+/** The change that raises a session's taint to `labels`; nothing where that is written already. */
 export function raise(core: Core, session: Session, labels: Labels, by: CallKey): readonly Change[] {
   const role = core.runtime.policy.roles.get(session.role);
   if (role === undefined) return []; // a reload took the role away: its peers are being let go
@@ -28,55 +19,91 @@ export function raise(core: Core, session: Session, labels: Labels, by: CallKey)
   return change === undefined ? [] : [change];
 }
 
-/** A message that more will follow. */
+/** A part of the result: recorded, then delivered. */
 export function deliverPart(core: Core, live: LiveCall, message: Buffer, labels: Labels): void {
+  if (message.length > MESSAGE_BYTES_MAX) return failCall(core, live, UNFRAMED);
   live.labels = join(live.labels, labels);
   live.record.labels = live.labels;
   const changes: Change[] = [
     ...raise(core, live.session, labels, live.key),
     { kind: "message", record: live.record, message },
   ];
-  core.store.commit(changes, (unwritten) => {
-    if (unwritten !== undefined) return endUnrecorded(core, live);
-    live.delivered.push(message);
-    for (const asker of live.askers) sendTo(asker, false, message);
+  live.unwritten += 1;
+  write(core, live, changes, (unwritten) => {
+    live.unwritten -= 1;
+    if (live.answer !== undefined) return; // an earlier part could not be written, and that ended the call
+    if (unwritten !== undefined) return finish(core, live, UNRECORDED_ENDING);
+    sendToAll(live, message);
+    writeEnding(core, live);
   });
 }
 
-export interface Ending {
-  readonly message: Buffer;
-  readonly labels: Labels;
-  readonly status: "result" | "failed" | "denied";
-  readonly fault?: CallFault;
+/** A question that somebody behind the provider was asked: passed on, and no part of what is replayed. */
+export function deliverQuestion(live: LiveCall, message: Buffer): void {
+  sendToAll(live, message);
 }
 
-/** The final message: recorded, then delivered. A call ends once; whatever comes later finds it gone. */
+function sendToAll(live: LiveCall, message: Buffer): void {
+  live.delivered.push(message);
+  for (const asker of live.askers) sendPart(asker, message);
+}
+
+/** Ends a call with a failure of ours: the words are the broker's own, so they carry no labels. */
+export function failCall(core: Core, live: LiveCall, why: CallFault): void {
+  endCall(core, live, { message: failedMessage(why), labels: CLEAN, status: "failed", fault: why });
+}
+
+/** Ends a call for which nothing ran: it leaves no trace, and asked again it is decided afresh. */
+export function withdrawCall(core: Core, live: LiveCall, message: Buffer, status: "failed" | "denied"): void {
+  endCall(core, live, { message, labels: CLEAN, status, withdrawn: true });
+}
+
+/**
+ * The final message: recorded once all before it is, then delivered. A call ends once; whatever comes
+ * later finds it ended.
+ */
 export function endCall(core: Core, live: LiveCall, ending: Ending): void {
   if (live.stage === "ended") return;
   stopServing(live);
   live.stage = "ended";
+  live.ending = ending.message.length > MESSAGE_BYTES_MAX ? unframed(ending) : ending;
+  writeEnding(core, live);
+}
+
+function unframed({ changes = [], settled = () => undefined }: Ending): Ending {
+  return {
+    message: failedMessage(UNFRAMED),
+    labels: CLEAN,
+    status: "failed",
+    fault: UNFRAMED,
+    changes,
+    settled,
+  };
+}
+
+/** Where the call has ended and nothing of it waits to be written any more. */
+export function writeEnding(core: Core, live: LiveCall): void {
+  const { ending, record } = live;
+  if (ending === undefined || live.unwritten > 0) return;
   live.labels = join(live.labels, ending.labels);
-  live.record.labels = live.labels;
-  const atMs = core.clock.nowMs();
-  const { key, record } = live;
-  const changes: Change[] = [
-    ...raise(core, live.session, ending.labels, key),
-    { kind: "outcome", record, message: ending.message, atMs },
-    {
-      kind: "audit",
-      record: { kind: "outcome", key, status: ending.status, code: ending.fault?.code, labels: live.labels },
-    },
-  ];
-  core.store.commit(changes, (unwritten) => {
-    const message = unwritten === undefined ? ending.message : failedMessage(UNRECORDED);
-    finish(
-      core,
-      live,
-      message,
-      unwritten === undefined ? ending.status : "failed",
-      unwritten ? UNRECORDED : ending.fault,
-    );
+  record.labels = live.labels;
+  write(core, live, endingChanges(core, live, ending), (unwritten) => {
+    ending.settled?.(unwritten === undefined);
+    finish(core, live, unwritten === undefined ? ending : UNRECORDED_ENDING);
   });
+}
+
+function endingChanges(core: Core, live: LiveCall, ending: Ending): readonly Change[] {
+  const { key, record } = live;
+  const changes: Change[] = [...raise(core, live.session, ending.labels, key), ...(ending.changes ?? [])];
+  if (ending.withdrawn) changes.push({ kind: "withdrawn", record });
+  else changes.push({ kind: "outcome", record, message: ending.message, atMs: core.clock.nowMs() });
+  const { status, fault } = ending;
+  changes.push({
+    kind: "audit",
+    record: { kind: "outcome", key, status, code: fault?.code, labels: live.labels },
+  });
+  return changes;
 }
 
 const UNWRITABLE = callFault(
@@ -84,104 +111,58 @@ const UNWRITABLE = callFault(
   "The broker can't write its records now. The call was not run again.",
 );
 const UNRECORDED = callFault("outcome_unknown", `The outcome could not be written down. ${MAY_HAVE_RUN}`);
+const UNRECORDED_ENDING: Ending = {
+  message: failedMessage(UNRECORDED),
+  labels: CLEAN,
+  status: "failed",
+  fault: UNRECORDED,
+};
 
-/** A part could not be written: the call ends here, and its outcome stays unknown. */
-function endUnrecorded(core: Core, live: LiveCall): void {
-  if (live.stage === "ended") return;
+/** Answers everybody and forgets the call. What could not be written down ends here too. */
+export function finish(core: Core, live: LiveCall, ending: Ending): void {
   stopServing(live);
   live.stage = "ended";
-  finish(core, live, failedMessage(UNRECORDED), "failed", UNRECORDED);
-}
-
-function stopServing(live: LiveCall): void {
-  live.stopTimer?.();
-  live.stopTimer = undefined;
-  if (live.serving === undefined) return;
-  live.serving.peer.serving.delete(live.serving.id);
-}
-
-function finish(
-  core: Core,
-  live: LiveCall,
-  message: Buffer,
-  status: string,
-  fault: CallFault | undefined,
-): void {
+  live.answer = ending.message;
   core.live.remove(live);
-  for (const asker of live.askers) {
-    sendTo(asker, true, message);
-    release(asker, live.argumentsBytes);
-  }
-  live.askers.length = 0;
-  core.log(status === "result" ? "info" : "warn", "call.ended", {
+  for (const asker of live.askers.splice(0)) answer(core, asker, ending.message);
+  core.log(ending.status === "result" ? "info" : "warn", "call.ended", {
     role: live.key.role,
     session: live.key.session,
     call: String(live.key.call),
     tool: live.tool.name,
-    status,
-    code: fault?.code,
+    status: ending.status,
+    code: ending.fault?.code,
     class: live.labels.class,
     untrusted: live.labels.untrusted,
     duration_ms: core.clock.nowMs() - live.startedAtMs,
   });
 }
 
-/** The asker has its final answer: its id is free again, and a half-closed peer with none left is let go. */
-export function release(asker: Asker, argumentsBytes: number): void {
-  const { peer, id } = asker;
-  if (!peer.asking.delete(id)) return;
-  peer.quota.release("calls_in_flight", 1);
-  peer.quota.release("queued_bytes_in", argumentsBytes);
-  finishIfIdle(peer);
-}
-
-/** Charges a request that has no final answer yet; `live` is undefined while a record is being replayed. */
-export function hold(asker: Asker, live: LiveCall | undefined, argumentsBytes: number): void {
-  asker.peer.asking.set(asker.id, live);
-  asker.peer.quota.charge("calls_in_flight", 1);
-  asker.peer.quota.charge("queued_bytes_in", argumentsBytes);
-}
-
-export function finishIfIdle(peer: Asker["peer"]): void {
-  if (!peer.connection.readable && peer.asking.size === 0) peer.connection.finish();
-}
-
 /** Waits on a running call: everything so far, then whatever comes. */
 export function joinCall(core: Core, live: LiveCall, asker: Asker): void {
-  hold(asker, live, live.argumentsBytes);
+  asker.live = live;
+  live.waiting += 1;
   const changes = [...raise(core, live.session, live.labels, live.key), delivery(live.key, "joined")];
-  core.store.commit(changes, (unwritten) => {
-    if (unwritten !== undefined || core.live.find(live.session, live.key.call) !== live) {
-      answerFromRecord(asker, live.record, live.argumentsBytes, unwritten !== undefined);
-      return;
-    }
-    live.askers.push(asker);
-    for (const message of live.delivered) sendTo(asker, false, message);
+  write(core, asker, changes, (unwritten) => {
+    if (!waits(asker)) return;
+    if (unwritten !== undefined) return answer(core, asker, failedMessage(UNWRITABLE));
+    for (const message of live.delivered) sendPart(asker, message);
+    if (live.answer === undefined) live.askers.push(asker);
+    else answer(core, asker, live.answer);
   });
 }
 
 /** Answers from the record of a call that has ended, byte for byte. */
 export function replayCall(core: Core, session: Session, record: CallRecord, asker: Asker): void {
-  const argumentsBytes = record.arguments.length;
-  hold(asker, undefined, argumentsBytes);
   const changes = [...raise(core, session, record.labels, record.key), delivery(record.key, "replayed")];
-  core.store.commit(changes, (unwritten) =>
-    answerFromRecord(asker, record, argumentsBytes, unwritten !== undefined),
-  );
-}
-
-function answerFromRecord(
-  asker: Asker,
-  record: CallRecord,
-  argumentsBytes: number,
-  unwritten: boolean,
-): void {
-  if (unwritten) sendTo(asker, true, failedMessage(UNWRITABLE));
-  else if (record.state !== "ended") sendTo(asker, true, failedMessage(UNRECORDED));
-  else
-    for (const [i, message] of record.messages.entries())
-      sendTo(asker, i === record.messages.length - 1, message);
-  release(asker, argumentsBytes);
+  write(core, asker, changes, (unwritten) => {
+    if (unwritten !== undefined) return answer(core, asker, failedMessage(UNWRITABLE));
+    const final = record.messages.at(-1);
+    if (record.state !== "ended" || final === undefined)
+      return answer(core, asker, failedMessage(UNRECORDED));
+    for (const message of record.messages.slice(0, -1)) sendPart(asker, message);
+    answer(core, asker, final);
+  });
 }
 
 function delivery(key: CallKey, how: "joined" | "replayed"): Change {

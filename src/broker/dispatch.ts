@@ -8,16 +8,18 @@ import type { JsonObject } from "../base/json.ts";
 import { CLEAN, type Labels } from "../base/labels.ts";
 import type { ToolPolicy } from "../policy/policy.ts";
 import type { Session } from "../session/sessions.ts";
-import type { AuditRecord, CallRecord, Change } from "../store/records.ts";
+import { itemName } from "../session/taint.ts";
+import type { CallRecord, Change } from "../store/records.ts";
 import { encodeMessage } from "../wire/envelope.ts";
-import { FrameFault } from "../wire/fault.ts";
 import type { JsonString } from "../wire/json_string.ts";
 import type { Admitted } from "./admit.ts";
-import { callFault, failedMessage, MAY_HAVE_RUN, NOTHING_RAN } from "./answer.ts";
-import type { Authorized } from "./authorize.ts";
-import type { Core, LiveCall } from "./core.ts";
-import { endCall, hold, release, sendTo } from "./deliver.ts";
-import type { Peer } from "./peers.ts";
+import { callFault, deniedMessage, failedMessage, MAY_HAVE_RUN, NOTHING_RAN } from "./answer.ts";
+import { MESSAGE_BYTES_MAX } from "./asking.ts";
+import { type Authorized, authorize, decisionRecord } from "./authorize.ts";
+import type { Core } from "./core.ts";
+import { failCall, finish, withdrawCall, writeEnding } from "./deliver.ts";
+import type { LiveCall, Peer } from "./live.ts";
+import { attempt, write } from "./writing.ts";
 
 /** A call that the decision lets through, and the definition of its tool. */
 export interface Located {
@@ -72,124 +74,155 @@ export function recordIntent(
   admitted: Admitted,
   session: Session,
   tool: ToolPolicy,
-  decision: AuditRecord,
+  authorized: Authorized,
   runner: Runner,
 ): void {
-  const { request, peer, args } = admitted;
+  const live = newCall(admitted, session, tool);
+  const { key, record } = live;
+  core.live.add(live);
+  admitted.asker.live = live;
+  const changes: Change[] = [
+    decisionRecordChange(live, authorized),
+    ...runner.spread(live),
+    { kind: "intent", record },
+    { kind: "audit", record: { kind: "dispatch", key, tool: tool.name, provider: tool.role } },
+  ];
+  write(core, live, changes, (unwritten) => {
+    live.unwritten -= 1;
+    if (unwritten !== undefined) return refuseUnwritten(core, live);
+    if (live.ending !== undefined) return writeEnding(core, live); // cancelled while its intent was being written
+    if (stillStands(core, live, authorized)) runner.run(live);
+  });
+}
+
+function decisionRecordChange(live: LiveCall, { subject, decision }: Authorized): Change {
+  return { kind: "audit", record: decisionRecord(live.key, subject, decision) };
+}
+
+function newCall({ asker, request, args, nowMs }: Admitted, session: Session, tool: ToolPolicy): LiveCall {
   const key = { role: session.role, session: session.id, call: request.call };
   const record: CallRecord = {
     key,
     tool: request.tool,
     arguments: request.arguments.text,
-    uid: peer.connection.peer?.uid,
+    uid: asker.peer.connection.peer?.uid,
     state: "dispatched",
     messages: [],
     labels: CLEAN,
     endedAtMs: 0,
   };
-  const live: LiveCall = {
+  return {
     key,
     tool,
     args,
     session,
     record,
-    startedAtMs: admitted.nowMs,
-    argumentsBytes: request.arguments.tokenBytes,
-    askers: [{ peer, id: admitted.id }],
+    startedAtMs: nowMs,
+    askers: [asker],
     delivered: [],
     stage: "recording",
     serving: undefined,
     contentBytes: 0,
     parts: 0,
+    messages: 0,
     labels: CLEAN,
     stopTimer: undefined,
+    unwritten: 1,
+    ending: undefined,
+    answer: undefined,
+    waiting: 1,
   };
-  core.live.add(live);
-  hold(live.askers[0]!, live, live.argumentsBytes);
-  const changes: Change[] = [
-    { kind: "audit", record: decision },
-    ...runner.spread(live),
-    { kind: "intent", record },
-    { kind: "audit", record: { kind: "dispatch", key, tool: tool.name, provider: tool.role } },
-  ];
-  core.store.commit(changes, (unwritten) => {
-    if (unwritten !== undefined) refuseUnwritten(core, live);
-    else if (live.stage === "recording") runner.run(live); // else it was cancelled while its intent was being written
-  });
+}
+
+/** A reload while the intent was being written may have taken away what the decision rested on. */
+function stillStands(core: Core, live: LiveCall, { runtime, subject }: Authorized): boolean {
+  if (core.runtime === runtime) return true;
+  const taint = core.sessions.taint(live.session);
+  const again = authorize(core, { ...subject, taint, nowMs: core.clock.nowMs() });
+  if (again.kind === "denied") {
+    withdrawCall(core, live, deniedMessage(again.decision.reason), "denied");
+    return false;
+  }
+  const unanswered = question(again.authorized);
+  if (unanswered !== undefined) withdrawCall(core, live, failedMessage(unanswered), "failed");
+  return unanswered === undefined;
 }
 
 /** Runs on the provider's least loaded connection. */
-export function onProvider(core: Core, args: JsonString): Runner {
-  return { spread: (live) => spread(core, live), run: (live) => invoke(core, live, args) };
+export function onProvider(core: Core, located: Located, args: JsonString): Runner {
+  return { spread: (live) => spread(core, live), run: (live) => invoke(core, live, located, args) };
 }
 
 /** The call's taint reaches the provider as a caller, and the tool's store where the call can change it. */
 function spread(core: Core, live: LiveCall): readonly Change[] {
   const { tool, session, key } = live;
   const taint = core.sessions.taint(session);
-  const changes = [core.sessions.raiseRole(tool.role, taint, key)];
-  if (tool.store !== undefined && tool.effect !== "read") {
-    changes.push(core.sessions.raiseStore(tool.store, storeKey(tool, live.args), taint, key));
-  }
-  return changes.filter((change) => change !== undefined);
+  const changes: Change[] = [];
+  const ofRole = core.sessions.raiseRole(tool.role, taint, key);
+  if (ofRole !== undefined) changes.push(ofRole);
+  if (tool.store === undefined || tool.effect === "read") return changes;
+  const ofStore = core.sessions.raiseStore(tool.store, storeItem(tool, live.args), taint, key);
+  if (ofStore !== undefined) changes.push(ofStore);
+  return changes;
 }
 
-/** Of a store whose items are told apart: the item; undefined: the whole store. */
-function storeKey(tool: ToolPolicy, args: JsonObject): string | undefined {
+/** Of a store whose items are told apart: the item; undefined: any of them. */
+function storeItem(tool: ToolPolicy, args: JsonObject): string | undefined {
   if (tool.storeKey === undefined) return undefined;
   const key = args.get(tool.storeKey);
-  return typeof key === "string" ? key : undefined;
+  return typeof key === "string" ? itemName(key) : undefined;
 }
 
 /** What was put into the store that a result comes from. */
 export function storeLabels(core: Core, live: LiveCall): Labels {
   const { tool } = live;
-  return tool.store === undefined ? CLEAN : core.sessions.storeTaint(tool.store, storeKey(tool, live.args));
+  return tool.store === undefined ? CLEAN : core.sessions.storeTaint(tool.store, storeItem(tool, live.args));
 }
 
 function refuseUnwritten(core: Core, live: LiveCall): void {
-  live.stage = "ended";
-  core.live.remove(live);
-  const message = failedMessage(
-    callFault("unavailable", `The broker can't write its records now. ${NOTHING_RAN}`),
-  );
-  for (const asker of live.askers) {
-    sendTo(asker, true, message);
-    release(asker, live.argumentsBytes);
-  }
+  const why = callFault("unavailable", `The broker can't write its records now. ${NOTHING_RAN}`);
+  finish(core, live, { message: failedMessage(why), labels: CLEAN, status: "failed", fault: why });
 }
 
 /** Sends a recorded call to the provider's least loaded connection, chosen now: the one placed may be gone. */
-function invoke(core: Core, live: LiveCall, args: JsonString): void {
-  const resolved = core.definitions.resolve(core.runtime.policy, live.tool.name);
-  const peer = core.peers.leastLoaded(live.tool.role, live.tool.name, resolved?.pin?.definition.digest);
-  if (peer === undefined) {
-    failCall(core, live, callFault("no_provider", `Its provider has gone. ${NOTHING_RAN}`));
-    return;
-  }
+function invoke(core: Core, live: LiveCall, located: Located, args: JsonString): void {
+  const placed = placeAgain(core, live, located);
+  if (!placed.ok) return withdrawCall(core, live, failedMessage(placed.fault), "failed");
+  const peer = placed.value;
+  const request = providerRequest(core, live, args);
+  const tooMuch = unsendable(peer, request);
+  if (tooMuch !== undefined) return withdrawCall(core, live, failedMessage(tooMuch), "failed");
   live.stage = "dispatched";
   const id = peer.nextId;
   peer.nextId += 1n;
   live.serving = { peer, id };
   peer.serving.set(id, live);
-  try {
-    peer.connection.send(id, true, providerRequest(core, live, args));
-  } catch (error) {
-    if (!(error instanceof FrameFault)) throw error;
-    failCall(
-      core,
-      live,
-      callFault("too_large", `The request does not fit in the provider's frame. ${NOTHING_RAN}`),
-    );
-    return;
-  }
-  live.stopTimer = core.clock.after(live.tool.timeoutMs, () =>
-    failCall(
-      core,
-      live,
-      callFault("timeout", `The provider did not answer within ${live.tool.timeoutMs} ms. ${MAY_HAVE_RUN}`),
-    ),
-  );
+  const { timeoutMs } = live.tool;
+  live.stopTimer = core.clock.after(timeoutMs, () => attempt(core, live, () => timeOut(core, live)));
+  peer.connection.ask(id, request);
+}
+
+/** The definition as it is now: a reload or an acceptance may have changed it since the arguments were checked. */
+function placeAgain(core: Core, live: LiveCall, before: Located): Result<Peer, CallFault> {
+  const now = locate(core, live.tool.name);
+  if (!now.ok) return now;
+  const changed = now.value.digest !== before.digest || now.value.tool.role !== before.tool.role;
+  if (changed)
+    return fault(callFault("no_provider", `The tool's definition has just changed. ${NOTHING_RAN}`));
+  return place(core, now.value);
+}
+
+/** Why this provider can't be sent that request; a burst of calls must not get it thrown out as too slow. */
+function unsendable({ quota }: Peer, request: Buffer): CallFault | undefined {
+  if (request.length > MESSAGE_BYTES_MAX)
+    return callFault("too_large", `The request does not fit in the provider's frame. ${NOTHING_RAN}`);
+  if (quota.held("queued_bytes_out") + request.length <= quota.limits.queued_bytes_out) return undefined;
+  return callFault("capacity", `The provider's limit queued_bytes_out is reached. ${NOTHING_RAN}`);
+}
+
+function timeOut(core: Core, live: LiveCall): void {
+  const sentence = `The provider did not answer within ${live.tool.timeoutMs} ms. ${MAY_HAVE_RUN}`;
+  failCall(core, live, callFault("timeout", sentence));
 }
 
 function providerRequest(core: Core, live: LiveCall, args: JsonString): Buffer {
@@ -208,9 +241,4 @@ export function providerSession(core: Core, role: string, session: string): stri
   const plain = `${role}:${session}`;
   if (plain.length <= SESSION_ID_CHARS_MAX && !session.startsWith(HASHED)) return plain;
   return `${role}:${HASHED}${core.digest(session)}`;
-}
-
-/** Ends a call with a failure of ours: the words are the broker's own, so they carry no labels. */
-export function failCall(core: Core, live: LiveCall, why: CallFault): void {
-  endCall(core, live, { message: failedMessage(why), labels: CLEAN, status: "failed", fault: why });
 }

@@ -1,28 +1,9 @@
-// The connected peers of every role: what each is asking, what each is serving, and which tools a
-// connection announced. Choosing a provider's connection is here; what it is asked is not.
+// The connected peers of every role, and which of a provider's connections a call goes to; what it is
+// asked there is not here.
 
 import type { Connection } from "../session/connection.ts";
 import type { Quota } from "../session/quota.ts";
-import type { LiveCall } from "./core.ts";
-
-/** One connection with what is open on it, in both directions. */
-export interface Peer {
-  readonly connection: Connection;
-  readonly quota: Quota;
-  /** Requests of the peer that have no final answer yet, by its id; undefined while a record is replayed. */
-  readonly asking: Map<bigint, LiveCall | undefined>;
-  /** Calls that it was given to run, by our id. */
-  readonly serving: Map<bigint, LiveCall>;
-  /** Digest of the definition it announced, by tool. */
-  readonly announced: Map<string, string>;
-  /** Said when announcing: it can be told that a call was cancelled. */
-  cancellable: boolean;
-  /** With an isolated role: the only session that it may speak for. */
-  boundSession: string | undefined;
-  nextId: bigint;
-  /** Answers that belonged to no call of its own. */
-  strayAnswers: number;
-}
+import type { Peer } from "./live.ts";
 
 export class Peers {
   readonly #byConnection = new Map<Connection, Peer>();

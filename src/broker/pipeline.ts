@@ -6,8 +6,9 @@ import type { RolePolicy } from "../policy/policy.ts";
 import type { Session } from "../session/sessions.ts";
 import type { JsonString } from "../wire/json_string.ts";
 import type { ToolRequest } from "../wire/message.ts";
-import { type Admitted, admit, capacityFault, protocolBreak } from "./admit.ts";
+import { type Admitted, capacityFault, parse, protocolBreak, take } from "./admit.ts";
 import { deniedMessage, failedMessage } from "./answer.ts";
+import { answer } from "./asking.ts";
 import {
   type Authorization,
   authorize,
@@ -19,10 +20,11 @@ import {
 } from "./authorize.ts";
 import { runBuiltin } from "./builtin/run.ts";
 import { type Core, roleOf } from "./core.ts";
-import { joinCall, replayCall, sendTo } from "./deliver.ts";
+import { joinCall, replayCall } from "./deliver.ts";
 import { checkArguments, locate, onProvider, place, question, recordIntent } from "./dispatch.ts";
-import type { Peer } from "./peers.ts";
+import type { Asker, Peer } from "./live.ts";
 import { recall } from "./recall.ts";
+import { write } from "./writing.ts";
 
 export function takeRequest(
   core: Core,
@@ -37,76 +39,67 @@ export function takeRequest(
   if (role === undefined) return peer.connection.close();
 
   // 1. limits and strict parsing
-  const admitted = admit(core, peer, id, request);
-  if (!admitted.ok) return refuse(core, peer, id, request, admitted.fault);
-  const session = useSession(core, role, admitted.value);
+  const taken = take(core, peer, id, request);
+  if (!taken.ok) return refuseUnheld(core, peer, id, request, taken.fault);
+  const { asker, nowMs } = taken.value;
+  const args = parse(request);
+  if (!args.ok) return refuse(core, asker, request, args.fault);
+  const admitted: Admitted = { asker, request, args: args.value, nowMs };
+  const session = useSession(core, role, admitted);
   if (session === undefined) return;
 
   // 2. replay look-up (what the broker itself reads is asked afresh each time)
   const builtin = core.builtins.get(request.tool);
   if (builtin?.effect !== "read") {
-    const recalled = recall(core, role, session, admitted.value);
-    if (recalled.kind === "join") return joinCall(core, recalled.live, { peer, id });
-    if (recalled.kind === "replay") return replayCall(core, session, recalled.record, { peer, id });
-    if (recalled.kind === "denied") return deny(core, admitted.value, recalled.reason, "replay", undefined);
-    if (recalled.kind === "failed") return refuse(core, peer, id, request, recalled.fault);
+    const recalled = recall(core, role, session, admitted);
+    if (recalled.kind === "join") return joinCall(core, recalled.live, asker);
+    if (recalled.kind === "replay") return replayCall(core, session, recalled.record, asker);
+    if (recalled.kind === "denied") return deny(core, admitted, recalled.reason, "replay", undefined);
+    if (recalled.kind === "failed") return refuse(core, asker, request, recalled.fault);
   }
 
   // 3. the decision's denials
-  const first = authorize(core, subjectOf(core, role, session, admitted.value));
-  if (first.kind === "denied") return denyDecided(core, admitted.value, first);
+  const first = authorize(core, subjectOf(core, role, session, admitted));
+  if (first.kind === "denied") return denyDecided(core, admitted, first);
   if (builtin !== undefined)
-    return runBuiltin(core, builtin, {
-      admitted: admitted.value,
-      role,
-      session,
-      authorized: first.authorized,
-    });
+    return runBuiltin(core, builtin, { admitted, role, session, authorized: first.authorized });
 
   // 4. argument schema
   const located = locate(core, request.tool);
-  if (!located.ok) return refuse(core, peer, id, request, located.fault);
-  const mismatch = checkArguments(located.value.tool.schema, admitted.value.args);
-  if (mismatch !== undefined) return refuse(core, peer, id, request, mismatch);
+  if (!located.ok) return refuse(core, asker, request, located.fault);
+  const mismatch = checkArguments(located.value.tool.schema, admitted.args);
+  if (mismatch !== undefined) return refuse(core, asker, request, mismatch);
 
   // 5. provider present
   const placed = place(core, located.value);
-  if (!placed.ok) return refuse(core, peer, id, request, placed.fault);
+  if (!placed.ok) return refuse(core, asker, request, placed.fault);
 
   // 6. the question to a human
   const unanswered = question(first.authorized);
-  if (unanswered !== undefined) return refuse(core, peer, id, request, unanswered);
+  if (unanswered !== undefined) return refuse(core, asker, request, unanswered);
 
   // 7. the whole decision once more
   const second = authorizeAgain(core, session, first.authorized);
-  if (second.kind === "denied") return denyDecided(core, admitted.value, second);
+  if (second.kind === "denied") return denyDecided(core, admitted, second);
   const asked = question(second.authorized);
-  if (asked !== undefined) return refuse(core, peer, id, request, asked);
+  if (asked !== undefined) return refuse(core, asker, request, asked);
 
   // 8. intent, then dispatch
-  const { subject, decision } = second.authorized;
-  const key = { role: role.name, session: session.id, call: request.call };
-  const run = onProvider(core, request.arguments);
-  recordIntent(
-    core,
-    admitted.value,
-    session,
-    located.value.tool,
-    decisionRecord(key, subject, decision),
-    run,
-  );
+  const runner = onProvider(core, located.value, request.arguments);
+  recordIntent(core, admitted, session, located.value.tool, second.authorized, runner);
 }
 
 /** The call's session, or its denial: a session that can't be used is answered as the decision would. */
 function useSession(core: Core, role: RolePolicy, admitted: Admitted): Session | undefined {
-  const { peer, request, nowMs } = admitted;
+  const { asker, request, nowMs } = admitted;
+  const { peer } = asker;
   if (role.isolated && peer.boundSession !== undefined && peer.boundSession !== request.session) {
     deny(core, admitted, "no_grant", "isolated", "this connection is bound to another session");
     return undefined;
   }
   const used = core.sessions.use(role, request.session, nowMs, core.replayForMs);
   if (used === "too_many") {
-    refuse(core, peer, admitted.id, request, capacityFault("sessions"));
+    refuse(core, asker, request, capacityFault("sessions"));
     return undefined;
   }
   if (typeof used === "string") {
@@ -123,8 +116,8 @@ function denyDecided(
   admitted: Admitted,
   denied: Extract<Authorization, { kind: "denied" }>,
 ): void {
-  const { request, peer } = admitted;
-  const key = { role: peer.connection.role, session: request.session, call: request.call };
+  const { request, asker } = admitted;
+  const key = { role: asker.peer.connection.role, session: request.session, call: request.call };
   writeDenial(core, admitted, denied.decision.reason, decisionRecord(key, denied.subject, denied.decision));
 }
 
@@ -135,8 +128,8 @@ function deny(
   row: string,
   why: string | undefined,
 ): void {
-  const { request, peer, nowMs } = admitted;
-  const { role } = peer.connection;
+  const { request, asker, nowMs } = admitted;
+  const { role } = asker.peer.connection;
   const key = { role, session: request.session, call: request.call };
   const taint = core.sessions.roleTaint(role);
   writeDenial(core, admitted, reason, {
@@ -156,23 +149,29 @@ function deny(
 }
 
 function writeDenial(core: Core, admitted: Admitted, reason: DenyReason, record: DecisionAudit): void {
-  const { peer, id, request } = admitted;
+  const { asker, request } = admitted;
   const { row, grant } = record.decision;
-  core.log("warn", "call.denied", { ...named(core, peer, request), reason, row, grant });
+  core.log("warn", "call.denied", { ...named(core, asker.peer, request), reason, row, grant });
   // A denial that can't be written down is still a denial.
-  core.store.commit([{ kind: "audit", record }], () => sendTo({ peer, id }, true, deniedMessage(reason)));
+  write(core, asker, [{ kind: "audit", record }], () => answer(core, asker, deniedMessage(reason)));
 }
 
 /** Ends a request before anything ran. Not recorded for replay: asked again it is decided afresh. */
-function refuse(
+function refuse(core: Core, asker: Asker, request: ToolRequest<JsonString>, fault: CallFault): void {
+  core.log("warn", "call.refused", { ...named(core, asker.peer, request), code: fault.code });
+  answer(core, asker, failedMessage(fault));
+}
+
+/** The same for a request that its role's limits have no room for. */
+function refuseUnheld(
   core: Core,
   peer: Peer,
   id: bigint,
   request: ToolRequest<JsonString>,
   fault: CallFault,
 ): void {
-  core.log("warn", "call.refused", { ...named(core, peer, request), code: fault.code });
-  sendTo({ peer, id }, true, failedMessage(fault));
+  core.log("warn", "call.refused", { ...named(core, peer, request), code: fault.code, why: fault.sentence });
+  peer.connection.send(id, true, failedMessage(fault));
 }
 
 /** A peer's name for a tool goes to the log only where the tool exists. */

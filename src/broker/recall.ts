@@ -7,9 +7,10 @@ import type { RolePolicy } from "../policy/policy.ts";
 import type { Session } from "../session/sessions.ts";
 import type { CallKey, CallRecord } from "../store/records.ts";
 import type { Admitted } from "./admit.ts";
-import { callFault } from "./answer.ts";
+import { callFault, MAY_HAVE_RUN, NOT_TAKEN } from "./answer.ts";
 import { subjectOf } from "./authorize.ts";
-import type { Core, LiveCall } from "./core.ts";
+import type { Core } from "./core.ts";
+import type { LiveCall } from "./live.ts";
 
 export type Recalled =
   | { readonly kind: "fresh" }
@@ -27,15 +28,18 @@ export function recall(core: Core, role: RolePolicy, session: Session, admitted:
   const record = live?.record ?? core.store.findCall(key);
   if (record === undefined)
     return belowWatermark(core, key) ? conflict("is older than what is kept for its session") : FRESH;
+  const { peer } = admitted.asker;
+  // Before the bytes are compared: another user must not learn by guessing what was asked.
+  if (record.uid !== peer.connection.peer?.uid) return { kind: "denied", reason: "denied_by_grant" };
   if (record.tool !== request.tool || record.arguments !== request.arguments.text) {
     return conflict("was used with another tool or other arguments");
   }
-  if (record.uid !== admitted.peer.connection.peer?.uid) return { kind: "denied", reason: "denied_by_grant" };
   if (hasLiveDeny(core, role, session, admitted)) return { kind: "denied", reason: "denied_by_grant" };
   if (live === undefined) return { kind: "replay", record };
-  const { joins } = admitted.peer.quota.limits;
-  if (live.askers.length > joins)
-    return failed(callFault("capacity", "The role's limit joins is reached. The call goes on."));
+  if (live.waiting > peer.quota.limits.joins)
+    return failed(
+      callFault("capacity", `The role's limit joins is reached. The call goes on. ${MAY_HAVE_RUN}`),
+    );
   return { kind: "join", live };
 }
 
@@ -50,7 +54,7 @@ function hasLiveDeny(core: Core, role: RolePolicy, session: Session, admitted: A
 }
 
 function conflict(what: string): Recalled {
-  return failed(callFault("conflict", `This call id ${what}. Nothing ran now; use a new id.`));
+  return failed(callFault("conflict", `This call id ${what}. Use a new id. ${NOT_TAKEN}`));
 }
 
 function failed(fault: CallFault): Recalled {

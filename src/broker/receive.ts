@@ -8,14 +8,16 @@ import { encodeMessage } from "../wire/envelope.ts";
 import type { JsonString } from "../wire/json_string.ts";
 import type { ToolResponse, ToolResult, WireError } from "../wire/message.ts";
 import { callFault, failedMessage, MAY_HAVE_RUN, resultMessage } from "./answer.ts";
-import type { Core, LiveCall } from "./core.ts";
-import { deliverPart, endCall } from "./deliver.ts";
-import { failCall, storeLabels } from "./dispatch.ts";
-import type { Peer } from "./peers.ts";
+import type { Core } from "./core.ts";
+import { deliverPart, deliverQuestion, endCall, failCall } from "./deliver.ts";
+import { storeLabels } from "./dispatch.ts";
+import type { LiveCall, Peer } from "./live.ts";
 
 /** Bytes of randomness in an approval id that is passed on under a name of ours. */
 const APPROVAL_ID_BYTES = 16;
 const PROVIDER_TEXT_CHARS_MAX = 4096;
+/** Messages before the final one: each costs memory, whatever it holds. */
+const MESSAGES_MAX = 16_384;
 
 export function receiveResponse(
   core: Core,
@@ -49,7 +51,8 @@ export function receiveResponse(
       });
       return;
     case "pending_approval":
-      deliverPart(core, live, renamedApproval(core, response.expires), CLEAN);
+      live.messages += 1;
+      deliverQuestion(live, renamedApproval(core, response.expires));
   }
 }
 
@@ -60,6 +63,7 @@ export function receiveError(core: Core, peer: Peer, id: bigint, error: WireErro
     endCall(core, live, providerFailure(core, live, error.detail));
     return;
   }
+  if (id !== 0n) return stray(core, peer); // of a call that has ended meanwhile
   core.log("warn", "peer.error", {
     role: peer.connection.role,
     connection: peer.connection.number,
@@ -93,6 +97,7 @@ function breaks(
     return `The provider sent a ${status} that is not final`;
   if (final && status === "pending_approval")
     return "The provider sent a pending_approval as its final answer";
+  if (!final && live.messages >= MESSAGES_MAX) return "The provider sent too many messages";
   if (live.parts > 0 && status !== "result" && status !== "failed")
     return `The provider sent a ${status} after a part of a result`;
   const role = core.runtime.policy.roles.get(peer.connection.role);
@@ -120,16 +125,19 @@ function receiveResult(core: Core, live: LiveCall, final: boolean, result: ToolR
     return;
   }
   live.parts += 1;
+  live.messages += 1;
   deliverPart(core, live, message, labels);
 }
 
-/** The provider's labels, never below the tool's floor nor below what was put into its store. */
+/**
+ * The provider's labels, never below the tool's floor (as it was and as it is), nor below what was put
+ * into its store, nor below the parts before: a reader of the last part knows the labels of all.
+ */
 function raised(core: Core, live: LiveCall, result: Labels): Labels {
   const floor = core.runtime.policy.tools.get(live.tool.name)?.floor ?? live.tool.floor;
-  return join(
-    join(join({ class: result.class, untrusted: result.untrusted }, floor), live.tool.floor),
-    storeLabels(core, live),
-  );
+  const given = join({ class: result.class, untrusted: result.untrusted }, floor);
+  const before = join(live.tool.floor, live.labels);
+  return join(join(given, before), storeLabels(core, live));
 }
 
 function endOversize(

@@ -1,6 +1,7 @@
 // `callgate call`: any caller, from a shell. Each message is printed as it comes.
 
 import { readFileSync } from "node:fs";
+import { visibleLine } from "../base/display.ts";
 import { isSessionId, U64_MAX } from "../base/ids.ts";
 import type { Address } from "../client/address.ts";
 import { type Caller, connect } from "../client/caller.ts";
@@ -18,6 +19,12 @@ export interface Reach {
 export interface CallFlags extends Reach {
   readonly call?: string;
 }
+
+/** Long enough for a broker that restarts, short enough for a person who waits. */
+const GIVE_UP_AFTER_MS = 3000;
+
+const HINT_LOST =
+  "  May this user connect as this role, and is the role frozen or at a limit? The broker's log says.\n";
 
 /** Wrong use of a command: exit status 2. */
 export class UsageFault extends Error {}
@@ -62,11 +69,11 @@ export async function withCaller(
   }
   let caller: Caller | undefined;
   try {
-    caller = await connect({ to: addressOf(reach) });
+    caller = await connect({ to: addressOf(reach), reconnect: { giveUpAfterMs: GIVE_UP_AFTER_MS } });
     return await work(caller);
   } catch (error) {
     if (!(error instanceof CallgateError)) throw error;
-    terminal.err(`callgate: ${error.message}\n`);
+    terminal.err(`callgate: ${error.message}\n${error.code === "lost" ? HINT_LOST : ""}`);
     return error.code === "bad_call" || error.code === "too_large" ? EXIT.usage : EXIT.connection;
   } finally {
     await caller?.close();
@@ -110,17 +117,20 @@ async function showWhy(terminal: Terminal, caller: Caller, session: string, call
     terminal.err("  why: this role may not ask (grant it callgate.calls.why)\n");
     return;
   }
-  const told = JSON.parse(why.content) as {
-    row: string;
-    grant: string | null;
-    reason: string | null;
-    taint: { class: string; untrusted: boolean };
-  };
-  terminal.err(
-    `  decided by: ${told.grant === null ? "no grant" : `grant ${told.grant}`} (row ${told.row})\n`,
-  );
-  if (told.reason !== null) terminal.err(`  reason: ${told.reason}\n`);
-  terminal.err(
-    `  the session's taint then: ${told.taint.class}, ${told.taint.untrusted ? "untrusted" : "trusted"}\n`,
-  );
+  terminal.err(whyLines(why.content));
+}
+
+interface Why {
+  readonly row: string;
+  readonly grant: string | null;
+  readonly reason: string | null;
+  readonly taint: { readonly class: string; readonly untrusted: boolean };
+}
+
+function whyLines(content: string): string {
+  const { row, grant, reason, taint } = JSON.parse(content) as Why; // the broker's own words
+  const by = grant === null ? "no grant" : `grant ${visibleLine(grant)}`;
+  const because = reason === null ? "" : `  reason: ${visibleLine(reason, 2000)}\n`;
+  const trust = taint.untrusted ? "untrusted" : "trusted";
+  return `  decided by: ${by} (row ${visibleLine(row)})\n${because}  the session's taint then: ${visibleLine(taint.class)}, ${trust}\n`;
 }

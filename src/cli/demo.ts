@@ -9,19 +9,36 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { type Caller, connect } from "../client/caller.ts";
 import type { ToolResponse } from "../wire/message.ts";
-import type { Terminal } from "./terminal.ts";
+import { EXIT, type Terminal } from "./terminal.ts";
 
 export async function demo(terminal: Terminal): Promise<number> {
   const directory = await realpath(await mkdtemp(join(tmpdir(), "callgate-demo-")));
   const children: ChildProcess[] = [];
+  const interrupted = onInterrupt();
   try {
-    await play(new Stage(terminal, directory, children));
-    return 0;
+    return await Promise.race([play(new Stage(terminal, directory, children)), interrupted]);
+  } catch (error) {
+    if (!(error instanceof StageFault)) throw error;
+    terminal.err(`callgate: ${error.message}\n`);
+    return EXIT.connection;
   } finally {
     await Promise.all(children.map(stop));
     await rm(directory, { recursive: true, force: true });
   }
 }
+
+/** What a shell says of a process that SIGINT has ended. */
+const INTERRUPTED = 130;
+
+/** Ctrl-C must leave nothing behind either. */
+function onInterrupt(): Promise<number> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve(INTERRUPTED));
+  });
+}
+
+/** A part of the demo that could not be started. */
+class StageFault extends Error {}
 
 /** Processes, files and words of one run. */
 class Stage {
@@ -46,11 +63,15 @@ class Stage {
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#children.push(child);
-    const gone = once(child, "exit").then(() =>
-      Promise.reject(new Error(`callgate ${args[0]} ended before it was ready`)),
+    let errors = "";
+    child.stderr.on("data", (chunk) => {
+      errors += String(chunk);
+    });
+    const gone = once(child, "close").then(() =>
+      Promise.reject(new StageFault(`callgate ${args[0]} ended before it was ready\n${errors}`.trimEnd())),
     );
+    gone.catch(() => undefined); // once it was ready it may end
     await Promise.race([readyLine(child, ready), gone]);
-    gone.catch(() => undefined);
   }
 }
 
@@ -70,7 +91,7 @@ async function stop(child: ChildProcess): Promise<void> {
   await once(child, "exit");
 }
 
-async function play(stage: Stage): Promise<void> {
+async function play(stage: Stage): Promise<number> {
   const { directory } = stage;
   await furnish(directory);
   stage.say("An agent reads mail, files and the web, and some of what it reads carries instructions.");
@@ -93,8 +114,9 @@ async function play(stage: Stage): Promise<void> {
     await agent.close();
   }
   stage.say(
-    "\nThe policy was forty lines of TOML: `callgate check` reads one, `npm start` lets you try it by hand.",
+    "The policy was forty lines of TOML: `callgate check` reads one, `npm start` lets you try it by hand.",
   );
+  return EXIT.ok;
 }
 
 async function scenes(stage: Stage, agent: Caller): Promise<void> {
@@ -108,7 +130,7 @@ async function scenes(stage: Stage, agent: Caller): Promise<void> {
     stage.say(`── ${title}`);
     stage.say(`   agent asks   ${tool} ${JSON.stringify(args).replaceAll(directory, "…")}`);
     const call = agent.call(tool, args);
-    stage.say(`   gate answers ${answer(await call.final)}`);
+    stage.say(`   gate answers ${answer(await call.final, directory)}`);
     const why = await agent.call("callgate.calls.why", { call: call.call.toString() }).final;
     if (why.status === "result") stage.say(`   why          ${because(why.content)}`);
     stage.say(`   → ${moral}\n`);
@@ -157,10 +179,10 @@ async function scenes(stage: Stage, agent: Caller): Promise<void> {
   );
 }
 
-function answer(message: ToolResponse): string {
+function answer(message: ToolResponse, directory: string): string {
   switch (message.status) {
     case "result": {
-      const text = message.content.trimEnd().replaceAll("\n", " ⏎ ");
+      const text = message.content.trimEnd().replaceAll("\n", " ⏎ ").replaceAll(directory, "…");
       const shown = text.length > 90 ? `${text.slice(0, 90)}…` : text;
       return `result  class=${message.class} untrusted=${message.untrusted}  “${shown}”`;
     }

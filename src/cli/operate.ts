@@ -4,6 +4,9 @@ import { visibleLine } from "../base/display.ts";
 import { type Reach, withCaller } from "./call.ts";
 import { exitOf, showMessage, type Terminal } from "./terminal.ts";
 
+/** Whoever accepts a definition must have seen all of it. */
+const SCALAR_CHARS_MAX = 100_000;
+
 /** Calls a built-in and prints its content: as it is with --json, else as indented fields. */
 export async function operate(
   terminal: Terminal,
@@ -30,19 +33,19 @@ export function fields(value: unknown, indent = ""): string {
     );
   if (typeof value !== "object" || value === null) return `${indent}${scalar(value)}\n`;
   return Object.entries(value)
-    .map(([name, member]) => `${indent}${visibleLine(name)}: ${memberText(member, indent)}`)
+    .map(([name, member]) => `${indent}${visibleLine(name)}:${memberText(member, indent)}`)
     .join("");
 }
 
 function memberText(member: unknown, indent: string): string {
-  if (typeof member !== "object" || member === null) return `${scalar(member)}\n`;
+  if (typeof member !== "object" || member === null) return ` ${scalar(member)}\n`;
   if (Array.isArray(member) && member.every((item) => typeof item !== "object" || item === null)) {
-    return `${member.length === 0 ? "(none)" : member.map(scalar).join(", ")}\n`;
+    return ` ${member.length === 0 ? "(none)" : member.map(scalar).join(", ")}\n`;
   }
   return `\n${fields(member, `${indent}  `)}`;
 }
 
 function scalar(value: unknown): string {
   if (value === null) return "-";
-  return visibleLine(typeof value === "string" ? value : JSON.stringify(value));
+  return visibleLine(typeof value === "string" ? value : JSON.stringify(value), SCALAR_CHARS_MAX);
 }

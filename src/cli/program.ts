@@ -2,12 +2,12 @@
 // only when it runs.
 
 import { readFileSync } from "node:fs";
-import { Command, CommanderError, Option } from "commander";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { Reach } from "./call.ts";
 import type { FilesFlags } from "./files.ts";
 import { EXIT, type Terminal } from "./terminal.ts";
 
-type Flags = Reach & Readonly<Record<string, string | boolean | undefined>>;
+type Flags = Reach & Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** Runs one command line; resolves with the exit status. */
 export async function runProgram(argv: readonly string[], terminal: Terminal): Promise<number> {
@@ -146,6 +146,11 @@ function addDaemon(program: Command, terminal: Terminal, run: Finish): void {
     });
 }
 
+function seconds(given: string): number {
+  if (/^[1-9][0-9]{0,8}$/.test(given)) return Number(given);
+  throw new InvalidArgumentError("It must be a number of seconds.");
+}
+
 function collect(value: string, before: string[]): string[] {
   return [...before, value];
 }
@@ -240,11 +245,11 @@ function addOperating(program: Command, terminal: Terminal, run: Finish): void {
       role,
       session,
       request: flags["request"],
-      expires_in_seconds: Number(flags["expires"]),
+      expires_in_seconds: flags["expires"],
     }),
   )
     .option("--request <text>", "the user's own words")
-    .option("--expires <seconds>", "how long it lives", "3600");
+    .addOption(new Option("--expires <seconds>", "how long it lives").default(3600).argParser(seconds));
   operating(
     sessions,
     "show [id]",

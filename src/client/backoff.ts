@@ -24,7 +24,7 @@ export function normalReconnect(options: ReconnectOptions | undefined): Reconnec
 
 /**
  * Milliseconds before attempt number `attempt` (from 0), or undefined where it would be too late.
- * Between half of the full delay and all of it, so that clients of one broker don't come back in step.
+ * Whole, between half of the full delay and all of it, so that clients of one broker don't come back in step.
  */
 export function retryDelayMs(
   reconnect: Reconnect,
@@ -35,5 +35,6 @@ export function retryDelayMs(
   if (outageMs >= reconnect.giveUpAfterMs) return undefined;
   const full = Math.min(reconnect.delayMsMax, reconnect.delayMs * 2 ** Math.min(attempt, 30));
   const delayMs = full * (0.5 + random / 2);
-  return Math.min(delayMs, reconnect.giveUpAfterMs - outageMs);
+  // Whole, as timers are: a fraction of one that is left over would be waited for again and again.
+  return Math.ceil(Math.min(delayMs, reconnect.giveUpAfterMs - outageMs));
 }

@@ -64,7 +64,7 @@ export class OpenCall implements Call {
     const repeat = this.#isRepeat(response, final);
     if (repeat === "contradiction") return this.#error("protocol", "its messages came again and were others");
     if (repeat === "yes") return undefined;
-    this.#chars += MESSAGE_CHARS + (response.status === "result" ? response.content.length : 0);
+    this.#chars += MESSAGE_CHARS + textOf(response).length;
     if (this.#chars > this.#charsMax) return this.#error("too_large", "its answer is above resultCharsMax");
     this.#messages.push(response);
     if (response.status === "result") {
@@ -123,6 +123,20 @@ export class OpenCall implements Call {
     const wake = this.#wake;
     this.#wake = [];
     for (const resolve of wake) resolve();
+  }
+}
+
+/** The one text of a message that may be long. */
+function textOf(response: ToolResponse): string {
+  switch (response.status) {
+    case "result":
+      return response.content;
+    case "failed":
+      return response.message;
+    case "pending_approval":
+      return response.approval;
+    case "denied":
+      return response.reason;
   }
 }
 

@@ -1,7 +1,7 @@
 // A connection to a broker with both of its directions: calls of ours, requests of the broker's. Their
 // ids are two namespaces. `connect` and `provide` are this with one side or the other in front.
 
-import type { Envelope, ErrorCode } from "../wire/message.ts";
+import type { Envelope, WireError } from "../wire/message.ts";
 import type { Address } from "./address.ts";
 import { normalReconnect, type ReconnectOptions } from "./backoff.ts";
 import { Calls } from "./calls.ts";
@@ -99,16 +99,19 @@ export class Endpoint {
   #received(envelope: Envelope): void {
     const { id, final, msg } = envelope;
     if (msg.kind === "tool_response") this.calls.received(id, msg.body, final);
-    else if (msg.kind === "error") this.#refused(id, msg.body.code);
+    else if (msg.kind === "error") this.#refused(id, msg.body);
     else {
       const wrong = this.jobs.received(id, msg.body, final);
       if (wrong !== undefined) this.#link.refuse("bad_message", wrong);
     }
   }
 
-  /** `internal` is the broker's own trouble with one call; anything else says that we are at fault, and would be again. */
-  #refused(id: bigint, wireCode: ErrorCode): void {
-    const context = { wireCode, mayHaveRun: true };
+  /**
+   * `internal` is the broker's own trouble with one call, or under id 0 with the whole connection, which it then
+   * ends; anything else says that we are at fault, and would be again.
+   */
+  #refused(id: bigint, { code: wireCode, detail }: WireError): void {
+    const context = { wireCode, mayHaveRun: true, brokerSaid: detail };
     const why = new CallgateError("refused", `the broker answered ${wireCode}`, context);
     if (wireCode !== "internal") void this.#link.finish(why);
     else if (id !== 0n) this.calls.ended(why, id);

@@ -1,7 +1,8 @@
 // The one error that the client library gives to its user: why a call or a connection ended without
-// the broker's answer. It carries no text that came over the wire. A denial, a failure and a
-// question are answers (ToolResponse), never errors.
+// the broker's answer. Of what came over the wire it carries the broker's own words on why, and nothing
+// else. A denial, a failure and a question are answers (ToolResponse), never errors.
 
+import { visibleLine } from "../base/display.ts";
 import type { ErrorCode } from "../wire/message.ts";
 
 /**
@@ -28,6 +29,8 @@ export type ClientErrorCode =
   | "too_large"
   | "not_announced";
 
+const WORDS_CHARS_MAX = 200;
+
 export interface ErrorContext {
   /** Of the call that ended so, with `call`. */
   readonly session?: string;
@@ -35,6 +38,8 @@ export interface ErrorContext {
   /** Whether the provider may have run (or may still). */
   readonly mayHaveRun?: boolean;
   readonly wireCode?: ErrorCode;
+  /** What the broker said of it, as it came. */
+  readonly brokerSaid?: string | undefined;
 }
 
 /** Where `mayHaveRun`: ask again with the same `session` and `call` (and arguments), and the tool runs once all the same. */
@@ -44,15 +49,21 @@ export class CallgateError extends Error {
   readonly session: string | undefined;
   readonly call: bigint | undefined;
   readonly wireCode: ErrorCode | undefined;
+  /** The broker's own words, which end the message too: escaped, on one line, bounded. */
+  readonly brokerSaid: string | undefined;
+  readonly #sentence: string;
 
   constructor(code: ClientErrorCode, sentence: string, context: ErrorContext = {}) {
-    super(`${code}: ${sentence}`);
+    const said = context.brokerSaid ? visibleLine(context.brokerSaid, WORDS_CHARS_MAX) : undefined;
+    super(`${code}: ${sentence}${said === undefined ? "" : `; the broker said: ${said}`}`);
     this.name = "CallgateError";
     this.code = code;
     this.mayHaveRun = context.mayHaveRun ?? false;
     this.session = context.session;
     this.call = context.call;
     this.wireCode = context.wireCode;
+    this.brokerSaid = said;
+    this.#sentence = sentence;
   }
 
   /** The same reason, told of one call. */
@@ -60,10 +71,9 @@ export class CallgateError extends Error {
     const fate = mayHaveRun
       ? "; whether the tool ran is not known: ask again with the same session and call"
       : "";
-    const sentence = this.message.slice(this.code.length + 2) + fate;
-    const { wireCode } = this;
-    return new CallgateError(this.code, sentence, {
-      ...{ session, call, mayHaveRun },
+    const { wireCode, brokerSaid } = this;
+    return new CallgateError(this.code, this.#sentence + fate, {
+      ...{ session, call, mayHaveRun, brokerSaid },
       ...(wireCode === undefined ? {} : { wireCode }),
     });
   }

@@ -250,7 +250,9 @@ function resultOf(answer: unknown): ToolResult | string {
 
 function messageOf(error: unknown): string {
   if (error instanceof FrameFault) return "the answer can't be sent";
-  return error instanceof Error && error.message !== "" ? error.message : "the handler failed";
+  // Handlers need not be type-checked, nor the libraries that throw in them: a message may be anything.
+  const message: unknown = error instanceof Error ? error.message : undefined;
+  return typeof message === "string" && message !== "" ? message : "the handler failed";
 }
 
 /** Well-formed, and cut between characters. */

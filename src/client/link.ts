@@ -33,7 +33,8 @@ type State =
       readonly at: "open";
       readonly connection: Connection;
       readonly sinceMs: number;
-      receivedAny: boolean;
+      /** Whether anything came that a broker says to those whom it serves. */
+      served: boolean;
     }
   | { readonly at: "connecting" }
   | { readonly at: "waiting"; readonly callOff: () => void }
@@ -47,6 +48,8 @@ export class Link {
   #outage: { readonly sinceMs: number; attempts: number } | undefined;
   #everOpen = false;
   #lastFault = "";
+  /** Why the broker was about to hang up, in its own words; of the present outage. */
+  #words: string | undefined;
 
   constructor(settings: LinkSettings, listener: LinkListener) {
     this.#settings = settings;
@@ -118,13 +121,19 @@ export class Link {
       effects,
     );
     this.#everOpen = true;
-    this.#state = { at: "open", connection, sinceMs: effects.monotonicMs(), receivedAny: false };
+    this.#state = { at: "open", connection, sinceMs: effects.monotonicMs(), served: false };
     this.#listener.opened();
   }
 
   #received(envelope: Envelope): void {
     if (this.#state.at !== "open") return;
-    this.#state.receivedAny = true;
+    const { id, msg } = envelope;
+    // Whoever is turned away hears so too: it must not look like a connection that was good.
+    if (msg.kind === "error" && id === 0n) this.#words = msg.body.detail;
+    else {
+      this.#state.served = true;
+      this.#words = undefined;
+    }
     this.#listener.received(envelope);
   }
 
@@ -138,7 +147,7 @@ export class Link {
     }
     const lastedMs = this.#settings.effects.monotonicMs() - state.sinceMs;
     // A broker that accepts and hangs up at once is still the same outage: else we would spin.
-    if (state.receivedAny || lastedMs >= this.#settings.reconnect.stableAfterMs) this.#outage = undefined;
+    if (state.served || lastedMs >= this.#settings.reconnect.stableAfterMs) this.#outage = undefined;
     this.#lastFault = "it hung up";
     this.#state = { at: "connecting" };
     this.#listener.lost();
@@ -149,7 +158,7 @@ export class Link {
     if (why !== undefined)
       return new CallgateError("protocol", `the broker sent what is no envelope (${why.outcome})`);
     if (canReopen(this.#settings.to)) return undefined;
-    return new CallgateError("lost", "the connection is gone");
+    return new CallgateError("lost", "the connection is gone", { brokerSaid: this.#words });
   }
 
   #retry(): void {
@@ -160,7 +169,8 @@ export class Link {
     const delayMs = retryDelayMs(reconnect, this.#outage.attempts, outageMs, effects.random());
     if (delayMs === undefined) {
       const code = this.#everOpen ? "lost" : "unreachable";
-      this.#end(new CallgateError(code, `the broker did not come back (${this.#lastFault})`));
+      const sentence = `the broker did not come back (${this.#lastFault})`;
+      this.#end(new CallgateError(code, sentence, { brokerSaid: this.#words }));
       return;
     }
     this.#outage.attempts += 1;

@@ -72,15 +72,15 @@ function announce(endpoint: Endpoint, tools: readonly ToolDefinition[]): Promise
 async function checkAnnounced(endpoint: Endpoint, answer: Announced): Promise<void> {
   if (!(answer instanceof CallgateError) && answer.status === "result") return;
   await endpoint.close();
-  throw new CallgateError(
-    "not_announced",
-    `the broker did not take the announced tools (${announcedWord(answer)})`,
-  );
+  const { word, brokerSaid } = objectionIn(answer);
+  const sentence = `the broker did not take the announced tools (${word})`;
+  throw new CallgateError("not_announced", sentence, { brokerSaid });
 }
 
-function announcedWord(answer: Announced): string {
-  if (answer instanceof CallgateError) return answer.code;
-  return answer.status === "denied" ? answer.reason : answer.status;
+function objectionIn(answer: Announced): { readonly word: string; readonly brokerSaid?: string | undefined } {
+  if (answer instanceof CallgateError) return { word: answer.code, brokerSaid: answer.brokerSaid };
+  if (answer.status === "failed") return { word: answer.status, brokerSaid: answer.message };
+  return { word: answer.status === "denied" ? answer.reason : answer.status };
 }
 
 async function close(endpoint: Endpoint, drainMs: number): Promise<void> {

@@ -17,14 +17,24 @@ export function systemClock(wallMs = () => Date.now(), steadyMs = () => performa
       steadyAt = steady;
       return Math.floor(shown);
     },
-    after(ms, task) {
-      const timer = setTimeout(task, ms);
-      return () => clearTimeout(timer);
-    },
+    after,
     afterInput(task) {
       setImmediate(task);
     },
   };
+}
+
+/** Of a timer; a longer one would fire at once. */
+const TIMER_MS_MAX = 2_147_483_647;
+
+function after(ms: number, task: () => void): () => void {
+  let timer: NodeJS.Timeout;
+  const wait = (leftMs: number): void => {
+    const next = leftMs > TIMER_MS_MAX ? () => wait(leftMs - TIMER_MS_MAX) : task;
+    timer = setTimeout(next, Math.min(leftMs, TIMER_MS_MAX));
+  };
+  wait(ms);
+  return () => clearTimeout(timer);
 }
 
 export const systemRandomness: Randomness = (bytes) => randomBytes(bytes).toString("hex");

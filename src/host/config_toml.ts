@@ -3,7 +3,14 @@
 // `__proto__` is a key. The tree is bounded in depth; integers are exact or refused.
 
 import { type AST, ParseError, parseTOML } from "toml-eslint-parser";
-import { type ConfigFault, FILE_START, type Position, quote, type Report } from "./config_faults.ts";
+import {
+  type ConfigFault,
+  FILE_START,
+  type Position,
+  printable,
+  quote,
+  type Report,
+} from "./config_faults.ts";
 
 export interface TomlEntry {
   readonly keyAt: Position;
@@ -307,5 +314,5 @@ const ADVICE: ReadonlyMap<string, string> = new Map([
 ]);
 
 function syntaxMessage(library: string): string {
-  return `not valid TOML: ${ADVICE.get(library) ?? library}`;
+  return `not valid TOML: ${ADVICE.get(library) ?? printable(library)}`;
 }

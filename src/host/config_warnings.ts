@@ -2,7 +2,8 @@
 // if it did. Only about configs without faults; a warning never changes a decision.
 
 import { BUILTIN_PREFIX, type Pattern, patternMatches, toolPatternMatches } from "../base/ids.ts";
-import type { ToolEffect } from "../policy/policy.ts";
+import { covers } from "../base/labels.ts";
+import type { Grant, ToolEffect } from "../policy/policy.ts";
 import { type ConfigWarning, inFileOrder, listed, type Position, quote } from "./config_faults.ts";
 import { BUILTIN_TOOLS, type GrantDraft, mayBeAnnounced, type Surroundings } from "./config_grants.ts";
 import type { RoleDraft } from "./config_roles.ts";
@@ -45,17 +46,30 @@ function warnOfRole(draft: RoleDraft, compiled: Compiled, warn: Warn): void {
     const why = "no other role may use callgate.sessions.open, so it never has a session to call in";
     warn("sessions_never_opened", read.fields.sessions?.at ?? at, `role ${policy.name}: ${why}`);
   }
-  if (policy.admits !== "anyone") {
+  if (policy.admits === "anyone") warnOfAnyone(draft, compiled, warn);
+  else {
     if (policy.operator) warnOfSharedOperator(draft, compiled, warn);
+    else warnOfSharedUser(draft, compiled, warn);
     warnOfClosedSocket(draft, warn);
-    return;
   }
+}
+
+function warnOfAnyone(draft: RoleDraft, compiled: Compiled, warn: Warn): void {
+  const { policy, read, at } = draft;
   const open = read.fields.anyone?.at ?? at;
   if (policy.operator) {
     warn(
       "anyone_operator",
       open,
       `every local user may connect as the operator ${policy.name}; name its users`,
+    );
+  }
+  if (isProvider(draft, compiled)) {
+    const harm = "reads the arguments of its calls and answers for it, with its labels; name its users";
+    warn(
+      "anyone_provider",
+      open,
+      `every local user may connect as the provider ${policy.name}: that one ${harm}`,
     );
   }
   const risky = compiled.grants
@@ -65,6 +79,11 @@ function warnOfRole(draft: RoleDraft, compiled: Compiled, warn: Warn): void {
     const names = listed(new Set(risky));
     warn("anyone_effects", open, `every local user may use, as ${policy.name}, tools with effects: ${names}`);
   }
+}
+
+/** Whoever connects as a provider reads the arguments of its calls, and answers them. */
+function isProvider({ policy }: RoleDraft, { tools }: Compiled): boolean {
+  return policy.provides.length > 0 || [...tools.values()].some((tool) => tool.policy.role === policy.name);
 }
 
 /** A role never opens sessions for itself. */
@@ -90,6 +109,22 @@ function warnOfSharedOperator(operator: RoleDraft, { roles }: Compiled, warn: Wa
         "give the operator a user of its own",
     );
   }
+}
+
+/** Told once of each pair, at the later one. */
+function warnOfSharedUser(draft: RoleDraft, { roles }: Compiled, warn: Warn): void {
+  const others: string[] = [];
+  for (const other of roles.values()) {
+    if (other === draft) break;
+    if (!other.policy.operator && sharesUsers(draft, other)) others.push(other.policy.name);
+  }
+  if (others.length === 0) return;
+  warn(
+    "shared_user",
+    (draft.read.fields.users ?? draft.read.fields.groups)?.at ?? draft.at,
+    `a user or group of role ${draft.policy.name} is also admitted as ${listed(others)}: a process that is taken ` +
+      "over may act as each of them; give every role a user of its own",
+  );
 }
 
 function sharesUsers(a: RoleDraft, b: RoleDraft): boolean {
@@ -150,7 +185,45 @@ function warnOfGrant({ policy, read }: GrantDraft, compiled: Compiled, warn: War
     else if (policy.effect !== "deny") warn("every_tool", at, everyTool(policy.id));
     if (policy.effect === "allow") warnOfOperatorTools(value, at, policy.role, compiled, warn);
   }
-  if (policy.effect === "allow") warnOfUntrustedUse({ policy, read }, compiled, warn);
+  if (policy.effect !== "allow") return;
+  warnOfUntrustedUse({ policy, read }, compiled, warn);
+  warnOfUntrustedOpener({ policy, read }, compiled, warn);
+  warnOfBypass({ policy, read }, compiled, warn);
+}
+
+/** The request that a session is opened with is taken for the user's own words. */
+function warnOfUntrustedOpener({ policy, read }: GrantDraft, { roles }: Compiled, warn: Warn): void {
+  if (roles.get(policy.role)?.policy.operator === true) return;
+  if (policy.taintMax?.untrusted !== true || !reaches(policy.tools, "callgate.sessions.open")) return;
+  warn(
+    "untrusted_opener",
+    read.fields.taint_untrusted?.at ?? read.at,
+    `the grant ${policy.id} lets a role that has read untrusted text open clean sessions, with a request that ` +
+      "in_request takes for the user's own words; write taint_untrusted = false",
+  );
+}
+
+/** Another allow that asks for nothing makes a condition a decoration. */
+function warnOfBypass({ policy, read }: GrantDraft, compiled: Compiled, warn: Warn): void {
+  if (policy.when === undefined) return;
+  const known = [...compiled.tools.keys(), ...BUILTIN_TOOLS].filter((name) => reaches(policy.tools, name));
+  for (const { policy: other } of compiled.grants) {
+    const bypassed = isWider(other, policy) ? known.filter((name) => reaches(other.tools, name)) : [];
+    if (bypassed.length === 0) continue;
+    warn(
+      "condition_bypassed",
+      read.fields.when?.at ?? read.at,
+      `the condition of ${policy.id} decides nothing for ${listed(bypassed)}: the grant ${other.id} allows that ` +
+        "without one; remove one of the two",
+    );
+  }
+}
+
+function isWider(other: Grant, grant: Grant): boolean {
+  if (other.effect !== "allow" || other.when !== undefined || other.role !== grant.role) return false;
+  if (other.expiresAtMs !== undefined || other.sessions.length > 0) return false;
+  const [above, below] = [other.taintMax, grant.taintMax];
+  return above !== undefined && below !== undefined && covers(above, below);
 }
 
 function everyTool(id: string): string {

@@ -1,6 +1,7 @@
 // The daemon's doors: one listening socket per role, made to fit the policy at start and at a reload.
+// Invariant: either every role of a policy has its door, or the doors are as they were before.
 
-import { mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync } from "node:fs";
 import type { Socket } from "node:net";
 import { dirname } from "node:path";
 import { fault, ok, type Result } from "../base/faults.ts";
@@ -16,14 +17,19 @@ import {
   type RoleListener,
   type SocketDirectory,
 } from "./listen.ts";
-import { socketPath } from "./socket_files.ts";
-import { checkDirectory, checkFile } from "./trusted_paths.ts";
+import { checkNotWider, openToGroup, socketPath } from "./socket_files.ts";
+import { checkDirectory, errnoCode } from "./trusted_paths.ts";
 
 /** Connections that may wait to be accepted; also handed to listen() again for inherited sockets. */
 const BACKLOG = 4096;
 
+/** Between two log lines about accepts that failed: there is one for every connection that waits. */
+const ACCEPT_FAULT_SILENCE_MS = 1000;
+
+const MADE_DIRECTORY_MODE = 0o755;
+
 export interface DoorsOptions {
-  readonly config: Config;
+  readonly config: Pick<Config, "socketsDir" | "policy">;
   readonly libc: Libc | undefined;
   readonly log: Log;
   readonly env: NodeJS.ProcessEnv;
@@ -32,19 +38,21 @@ export interface DoorsOptions {
 
 interface Door {
   readonly listener: RoleListener;
-  readonly socket: RolePolicy["socket"];
+  readonly inherited: boolean;
+  socket: RolePolicy["socket"];
 }
 
 export class Doors {
   readonly #directory: SocketDirectory;
   readonly #options: DoorsOptions;
   readonly #open = new Map<string, Door>();
+  /** Everybody who came in and is not gone, also through doors that were closed since. */
+  readonly #inside = new Set<Socket>();
+  #acceptFaults = { since: 0, quietUntilMs: 0 };
 
   /** Opens all roles' sockets, or none. The fault is a sentence for the owner. */
   static async open(options: DoorsOptions): Promise<Result<Doors>> {
     const { config, libc } = options;
-    const trusted = checkFile(config.path, process.geteuid?.() ?? -1);
-    if (!trusted.ok) return fault(`the config file: ${trusted.fault.sentence}`);
     const made = makeDirectory(config.socketsDir);
     if (!made.ok) return made;
     const directory = openSocketDirectory(config.socketsDir, libc);
@@ -52,7 +60,7 @@ export class Doors {
     const doors = new Doors(directory.value, options);
     const opened = await doors.#openAll();
     if (!opened.ok) {
-      doors.close();
+      await doors.close();
       return opened;
     }
     return ok(doors);
@@ -63,31 +71,71 @@ export class Doors {
     this.#options = options;
   }
 
-  /** Opens what the new policy adds or changes, closes what it takes away. Returns what could not be opened. */
-  async fit(policy: Policy): Promise<readonly string[]> {
-    const faults: string[] = [];
-    for (const [name, door] of this.#open) {
-      const role = policy.roles.get(name);
-      if (role !== undefined && sameSocket(role.socket, door.socket)) continue;
-      door.listener.stopAccepting();
-      this.#open.delete(name);
+  /**
+   * Opens what the policy adds, sets what it changes and, once `adopt` has put it into force, closes
+   * what it takes away. With a fault nothing has changed and `adopt` was not called.
+   */
+  async fit(policy: Policy, adopt: () => void): Promise<Result<undefined>> {
+    const added: string[] = [];
+    const changed: Door[] = [];
+    const failed = await this.#prepare(policy, added, changed);
+    if (failed !== undefined) {
+      for (const door of changed) setSocket(door, door.socket); // back to what it was
+      for (const name of added) this.#shut(name);
+      return fault(failed);
     }
-    for (const role of policy.roles.values()) {
-      if (this.#open.has(role.name)) continue;
-      const opened = await this.#openRole(role);
-      if (!opened.ok) faults.push(opened.fault);
-    }
-    return faults;
+    for (const door of changed) door.socket = policy.roles.get(door.listener.role)?.socket ?? door.socket;
+    adopt();
+    for (const name of this.#open.keys()) if (!policy.roles.has(name)) this.#shut(name);
+    return ok(undefined);
   }
 
   stopAccepting(): void {
     for (const { listener } of this.#open.values()) listener.stopAccepting();
   }
 
-  close(): void {
+  /** Resolves when everything that was sent to those inside is with the kernel, or after `withinMs`. */
+  async emptied(withinMs: number): Promise<void> {
+    const closing = [...this.#inside].map(written);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((settle) => {
+      timer = setTimeout(settle, withinMs);
+    });
+    await Promise.race([Promise.all(closing), late]);
+    clearTimeout(timer);
+  }
+
+  /** Also ends every connection; resolves when all are gone. */
+  async close(): Promise<void> {
+    const gone = [...this.#inside].map(
+      (socket) => new Promise<void>((settle) => socket.once("close", () => settle())),
+    );
     for (const { listener } of this.#open.values()) listener.close();
+    for (const socket of this.#inside) socket.destroy();
     this.#open.clear();
     this.#directory.release();
+    await Promise.all(gone);
+  }
+
+  async #prepare(policy: Policy, added: string[], changed: Door[]): Promise<string | undefined> {
+    for (const role of policy.roles.values()) {
+      const door = this.#open.get(role.name);
+      if (door === undefined) {
+        const opened = await this.#openRole(role);
+        if (!opened.ok) return opened.fault;
+        added.push(role.name);
+      } else if (!sameSocket(role.socket, door.socket)) {
+        changed.push(door);
+        const set = setSocket(door, role.socket);
+        if (!set.ok) return set.fault;
+      }
+    }
+    return undefined;
+  }
+
+  #shut(name: string): void {
+    this.#open.get(name)?.listener.stopAccepting();
+    this.#open.delete(name);
   }
 
   async #openAll(): Promise<Result<undefined>> {
@@ -109,7 +157,7 @@ export class Doors {
       }
       const taken = await listenInherited(given, this.#listenOptions(role));
       if (!taken.ok) return fault(taken.fault.sentence);
-      this.#open.set(role.name, { listener: taken.value, socket: role.socket });
+      this.#open.set(role.name, { listener: taken.value, inherited: true, socket: role.socket });
     }
     return ok(undefined);
   }
@@ -117,7 +165,7 @@ export class Doors {
   async #openRole(role: RolePolicy): Promise<Result<undefined>> {
     const opened = await listenRole(this.#directory, this.#listenOptions(role));
     if (!opened.ok) return fault(opened.fault.sentence);
-    this.#open.set(role.name, { listener: opened.value, socket: role.socket });
+    this.#open.set(role.name, { listener: opened.value, inherited: false, socket: role.socket });
     return ok(undefined);
   }
 
@@ -127,22 +175,62 @@ export class Doors {
       mode: role.socket.mode,
       gid: role.socket.gid,
       backlog: BACKLOG,
-      onConnection: (socket: Socket) => this.#options.onConnection(role.name, socket),
-      onAcceptFault: (code: string) => this.#options.log("error", "accept.failed", { role: role.name, code }),
+      onConnection: (socket: Socket) => this.#connected(role.name, socket),
+      onAcceptFault: (code: string) => this.#acceptFailed(role.name, code),
     };
   }
+
+  #connected(role: string, socket: Socket): void {
+    this.#inside.add(socket);
+    socket.once("close", () => this.#inside.delete(socket));
+    this.#options.onConnection(role, socket);
+  }
+
+  #acceptFailed(role: string, code: string): void {
+    const faults = this.#acceptFaults;
+    faults.since += 1;
+    const nowMs = performance.now();
+    if (nowMs < faults.quietUntilMs) return;
+    this.#options.log("error", "accept.failed", { role, code, count: faults.since });
+    this.#acceptFaults = { since: 0, quietUntilMs: nowMs + ACCEPT_FAULT_SILENCE_MS };
+  }
+}
+
+/** All that was written is with the kernel, or nobody is there to get it. */
+function written(socket: Socket): Promise<void> {
+  return new Promise((settle) => {
+    if (socket.writableFinished || socket.destroyed) settle();
+    for (const event of ["finish", "close"]) socket.once(event, () => settle());
+  });
 }
 
 function sameSocket(a: RolePolicy["socket"], b: RolePolicy["socket"]): boolean {
   return a.mode === b.mode && a.gid === b.gid;
 }
 
+/** Sets group and mode of an open door's socket file; on the way it is never wider than both allow. */
+function setSocket({ listener, inherited, socket }: Door, next: RolePolicy["socket"]): Result<undefined> {
+  const { path } = listener;
+  if (inherited) {
+    const wide = checkNotWider(path, next.mode, next.gid);
+    return wide.ok ? ok(undefined) : fault(wide.fault.sentence);
+  }
+  try {
+    chmodSync(path, socket.mode & next.mode & 0o600);
+  } catch (error) {
+    return fault(`the mode of ${JSON.stringify(path)} can't be set (${errnoCode(error)})`);
+  }
+  const set = openToGroup(path, next.mode, next.gid ?? process.getegid?.() ?? -1);
+  return set.ok ? ok(undefined) : fault(set.fault.sentence);
+}
+
 /** Makes the last directory of the path, where what is above it can be trusted. */
 function makeDirectory(path: string): Result<undefined> {
-  const parent = checkDirectory(path, process.geteuid?.() ?? -1);
-  if (parent.ok || parent.fault.code !== "missing") return ok(undefined); // what is wrong is said when it is opened
+  const there = checkDirectory(path, process.geteuid?.() ?? -1);
+  if (there.ok || there.fault.code !== "missing") return ok(undefined); // what is wrong is said when it is opened
   try {
-    mkdirSync(path, { mode: 0o755 });
+    mkdirSync(path, { mode: MADE_DIRECTORY_MODE });
+    chmodSync(path, MADE_DIRECTORY_MODE); // whatever the umask: roles of other users must get to their sockets
     return ok(undefined);
   } catch {
     return fault(

@@ -3,11 +3,12 @@
 
 import pino from "pino";
 import type { Log, LogFields, LogLevel } from "../base/ports.ts";
+import { openLineWriter } from "./log_writer.ts";
 
 export interface LogSink {
   readonly log: Log;
   setLevel(level: LogLevel): void;
-  /** Writes out what is buffered, now. */
+  /** Writes out what is buffered, now; waits a second at most for a reader that is behind. */
   flush(): void;
 }
 
@@ -17,10 +18,11 @@ export interface LogOptions {
   readonly fd: number;
   /** Standard output is the journal: each line begins with its syslog priority (sd-daemon(3)). */
   readonly journal: boolean;
+  /** Bytes that may wait for a reader of the log; what comes on top is dropped and counted. Default 8 MiB. */
+  readonly heldBytesMax?: number;
 }
 
-/** Bytes that may wait for a reader of the log; what comes on top is dropped and counted. */
-const BUFFER_BYTES_MAX = 16_777_216;
+const HELD_BYTES_MAX = 8_388_608;
 
 const SYSLOG_PRIORITY: Readonly<Record<LogLevel, number>> = { debug: 7, info: 6, warn: 4, error: 3 };
 const LEVEL_NUMBERS: Readonly<Record<number, LogLevel>> = {
@@ -30,14 +32,12 @@ const LEVEL_NUMBERS: Readonly<Record<number, LogLevel>> = {
   50: "error",
 };
 
-export function openLog({ level, fd, journal }: LogOptions): LogSink {
-  const destination = pino.destination({ fd, sync: false, minLength: 0, maxLength: BUFFER_BYTES_MAX });
-  let dropped = 0;
-  destination.on("drop", () => {
-    dropped += 1;
+export function openLog({ level, fd, journal, heldBytesMax = HELD_BYTES_MAX }: LogOptions): LogSink {
+  const writer = openLineWriter({
+    fd,
+    heldBytesMax,
+    onDropped: (lines) => logger.warn({ event: "log.dropped", lines }),
   });
-  // Nobody reads the log any more (EPIPE), or it can't be written: the daemon goes on without it.
-  destination.on("error", () => undefined);
   const logger = pino(
     {
       level,
@@ -45,28 +45,15 @@ export function openLog({ level, fd, journal }: LogOptions): LogSink {
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label }) },
     },
-    journal ? withPriority(destination) : destination,
+    journal ? withPriority(writer) : writer,
   );
-  const log: Log = (at: LogLevel, event: string, fields: LogFields) => {
-    if (dropped > 0) {
-      const lines = dropped;
-      dropped = 0; // what is dropped of this very line counts again
-      logger.warn({ event: "log.dropped", lines });
-    }
-    logger[at]({ event, ...fields });
-  };
+  const log: Log = (at: LogLevel, event: string, fields: LogFields) => logger[at]({ event, ...fields });
   return {
     log,
     setLevel(next) {
       logger.level = next;
     },
-    flush() {
-      try {
-        destination.flushSync();
-      } catch {
-        // A closed or full pipe at the very end: there is nobody to tell.
-      }
-    },
+    flush: () => writer.flush(),
   };
 }
 

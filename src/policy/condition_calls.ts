@@ -13,6 +13,7 @@ import {
   parseAddresses,
   parseHosts,
   pathFlaw,
+  TOKEN_CHARS_MAX,
   under,
 } from "./condition_functions.ts";
 import {
@@ -109,8 +110,14 @@ function codePoints(text: string): number {
 const INTEGER = /^-?(?:0|[1-9][0-9]{0,18})$/;
 const NUMBER = /^-?(?:0|[1-9][0-9]{0,307})(?:\.[0-9]{1,307})?(?:[eE][+-]?[0-9]{1,3})?$/;
 
+/** Units that reading a number out of a text costs at worst, or writing one. */
+const NUMERAL_UNITS = 16;
+/** A longer text is refused after a look. */
+const NUMERAL_CHARS_MAX = 1024;
+
 /** A double only where it is whole: cutting it off would move it across somebody's limit. */
-function toInt([value]: readonly Value[]): Outcome {
+function toInt([value]: readonly Value[], frame: Frame): Outcome {
+  if (!spend(frame, NUMERAL_UNITS)) return OVERRUN;
   if (typeof value === "bigint") return value;
   if (typeof value === "number" && Number.isSafeInteger(value)) return BigInt(value);
   if (typeof value === "string" && INTEGER.test(value) && BigInt.asIntN(64, BigInt(value)) === BigInt(value))
@@ -118,14 +125,17 @@ function toInt([value]: readonly Value[]): Outcome {
   return new Fault("it is no integer");
 }
 
-function toDouble([value]: readonly Value[]): Outcome {
+function toDouble([value]: readonly Value[], frame: Frame): Outcome {
+  const chars = typeof value === "string" ? Math.min(value.length, NUMERAL_CHARS_MAX) : 0;
+  if (!spend(frame, NUMERAL_UNITS + chars)) return OVERRUN;
   if (typeof value === "number") return value;
   if (typeof value === "bigint") return Number(value);
   if (typeof value === "string" && NUMBER.test(value) && Number.isFinite(Number(value))) return Number(value);
   return new Fault("it is no number");
 }
 
-function toText([value]: readonly Value[]): Outcome {
+function toText([value]: readonly Value[], frame: Frame): Outcome {
+  if (!spend(frame, NUMERAL_UNITS)) return OVERRUN;
   if (typeof value === "string") return value;
   if (typeof value === "bigint" || typeof value === "number" || typeof value === "boolean")
     return String(value);
@@ -207,7 +217,13 @@ function readList<L>(
 function requested([value]: readonly Value[], frame: Frame): Outcome {
   const text = typeof value === "bigint" ? value.toString() : value;
   if (typeof text !== "string") return new Fault("it needs a string or an integer");
-  return spendChars(frame, (frame.request?.length ?? 0) * 2) ? inRequest(text, frame.request) : OVERRUN;
+  return spend(frame, requestedUnits(text, frame.request ?? "")) ? inRequest(text, frame.request) : OVERRUN;
+}
+
+/** Finding a word may cost its length at each place of the request; a word that is too long is not looked for. */
+function requestedUnits(word: string, request: string): number {
+  const chars = Math.min(word.length, TOKEN_CHARS_MAX);
+  return SCAN_UNITS / 2 + chars + request.length * (1 + chars / PART_CHARS_PER_UNIT);
 }
 
 export const FUNCTIONS: ReadonlyMap<string, FunctionSpec> = new Map<string, FunctionSpec>([

@@ -11,7 +11,8 @@ const URL_CHARS_MAX = 8192;
 const ADDRESS_CHARS_MAX = 254;
 const LOCAL_PART_CHARS_MAX = 64;
 const HOST_CHARS_MAX = 253;
-const TOKEN_CHARS_MAX = 1024;
+/** Of a word that `inRequest` looks for. */
+export const TOKEN_CHARS_MAX = 1024;
 
 /** Controls, formats (bidirectional, zero width), line separators, lone surrogates, what never shows. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;

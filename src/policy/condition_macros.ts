@@ -17,6 +17,9 @@ export interface MacroParts {
   readonly faultAt: (why: string) => Fault;
 }
 
+/** Of going to the next item, beside what the body's nodes cost. */
+const ITEM_UNITS = 8;
+
 /** Takes the body's value for one item; undefined: go on. */
 type Visit = (value: Value, item: Json) => Outcome | undefined;
 
@@ -44,7 +47,7 @@ function itemsOf(value: Value): Iterable<Json> | undefined {
 
 function run(parts: MacroParts, items: Iterable<Json>, loop: Loop, frame: Frame): Outcome {
   for (const item of items) {
-    if (!spend(frame, 1 + parts.unitsPerItem)) return OVERRUN;
+    if (!spend(frame, ITEM_UNITS + parts.unitsPerItem)) return OVERRUN;
     frame.variables[parts.slot] = item;
     const value = parts.body(frame);
     const outcome = value instanceof Fault ? value : loop.visit(value, item);

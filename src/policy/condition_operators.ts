@@ -11,6 +11,8 @@ import {
   isIn,
   kindOf,
   type Outcome,
+  OVERRUN,
+  spendChars,
   type Value,
 } from "./condition_values.ts";
 
@@ -41,9 +43,10 @@ export const BINARY: ReadonlyMap<string, Binary> = new Map<string, Binary>([
   ["_[_]", element],
 ]);
 
-function element(container: Value, key: Value): Outcome {
+function element(container: Value, key: Value, frame: Frame): Outcome {
   if (container instanceof Map) {
     if (typeof key !== "string") return new Fault("a member is named by a string");
+    if (!spendChars(frame, key.length)) return OVERRUN;
     return (container as ReadonlyMap<string, Json>).get(key) ?? absent(container, key);
   }
   if (!Array.isArray(container)) return new Fault(`${kindOf(container)} has no elements`);

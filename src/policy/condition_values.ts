@@ -113,7 +113,7 @@ function equalMaps(
 ): boolean | Fault {
   if (a.size !== b.size) return false;
   for (const [name, member] of a) {
-    if (!spend(meter, 2)) return OVERRUN;
+    if (!spend(meter, 1) || !spendChars(meter, name.length)) return OVERRUN;
     const other = b.get(name);
     const same = other === undefined ? false : equals(member, other, meter);
     if (same !== true) return same;

@@ -14,6 +14,7 @@ import {
 import {
   type Builder,
   type CompiledSchema,
+  lookupSteps,
   type Site,
   schemaAt,
   schemaMapAt,
@@ -135,9 +136,9 @@ function buildIf(site: Site): Evaluate | undefined {
 function buildDependentSchemas(site: Site): Evaluate | undefined {
   const dependencies = schemaMapAt(site, "dependentSchemas");
   if (dependencies.size === 0) return undefined;
+  const steps = lookupSteps(dependencies.keys());
   return (value, place, run, seen) => {
-    if (!isObject(value)) return undefined;
-    run.charge(dependencies.size);
+    if (!isObject(value) || !run.charge(steps)) return undefined;
     for (const [name, schema] of dependencies) {
       const wrong = value.has(name) ? schema.evaluate(value, place, run, seen) : undefined;
       if (wrong !== undefined) return wrong;

@@ -2,6 +2,7 @@
 // match `contains`.
 
 import type { Json } from "../base/json.ts";
+import { buildItemCount } from "./schema_counts.ts";
 import {
   type Evaluate,
   type Evaluated,
@@ -28,22 +29,6 @@ export const ITEM_BUILDERS: readonly Builder[] = [
   buildContains,
   buildUniqueItems,
 ];
-
-function buildItemCount({ schema }: Site): Evaluate | undefined {
-  const least = numberAt(schema, "minItems");
-  const most = numberAt(schema, "maxItems");
-  if (least === undefined && most === undefined) return undefined;
-  return (value, place) => {
-    if (!isArray(value)) return undefined;
-    if (least !== undefined && value.length < least) {
-      return mismatch(place, (where) => `${where} must have at least ${numeral(least)} items`);
-    }
-    if (most !== undefined && value.length > most) {
-      return mismatch(place, (where) => `${where} must have at most ${numeral(most)} items`);
-    }
-    return undefined;
-  };
-}
 
 /** `prefixItems` and `items`. */
 function buildItems(site: Site): Evaluate | undefined {

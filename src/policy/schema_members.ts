@@ -3,6 +3,7 @@
 // shown (its token in a place is `*`).
 
 import type { JsonObject } from "../base/json.ts";
+import { buildMemberCount } from "./schema_counts.ts";
 import {
   type Evaluate,
   type Evaluated,
@@ -16,14 +17,14 @@ import {
 import {
   type Builder,
   type CompiledSchema,
+  lookupSteps,
   membersAt,
   namesIn,
-  numberAt,
   type Site,
   schemaAt,
   schemaMapAt,
 } from "./schema_site.ts";
-import { listed, named, numeral } from "./schema_text.ts";
+import { listed, named } from "./schema_text.ts";
 import { isObject } from "./schema_values.ts";
 
 export const MEMBER_BUILDERS: readonly Builder[] = [
@@ -37,9 +38,9 @@ export const MEMBER_BUILDERS: readonly Builder[] = [
 function buildRequired({ schema }: Site): Evaluate | undefined {
   const names = namesIn(schema.get("required"));
   if (names.length === 0) return undefined;
+  const steps = lookupSteps(names);
   return (value, place, run) => {
-    if (!isObject(value)) return undefined;
-    run.charge(names.length);
+    if (!isObject(value) || !run.charge(steps)) return undefined;
     const missing = names.find((name) => !value.has(name));
     return missing === undefined ? undefined : missingMember(place, missing, "");
   };
@@ -52,32 +53,16 @@ function missingMember(place: Place, name: string, because: string): Mismatch {
 
 function buildDependentRequired({ schema }: Site): Evaluate | undefined {
   const dependencies = [...membersAt(schema, "dependentRequired")].map(
-    ([name, required]) => [name, namesIn(required)] as const,
+    ([name, names]) => [name, namesIn(names), lookupSteps([name, ...namesIn(names)])] as const,
   );
   if (dependencies.length === 0) return undefined;
   return (value, place, run) => {
     if (!isObject(value)) return undefined;
-    for (const [name, required] of dependencies) {
-      run.charge(1 + required.length);
+    for (const [name, required, steps] of dependencies) {
+      if (!run.charge(steps)) return undefined;
       if (!value.has(name)) continue;
       const missing = required.find((other) => !value.has(other));
       if (missing !== undefined) return missingMember(place, missing, ` (because of ${named(name)})`);
-    }
-    return undefined;
-  };
-}
-
-function buildMemberCount({ schema }: Site): Evaluate | undefined {
-  const least = numberAt(schema, "minProperties");
-  const most = numberAt(schema, "maxProperties");
-  if (least === undefined && most === undefined) return undefined;
-  return (value, place) => {
-    if (!isObject(value)) return undefined;
-    if (least !== undefined && value.size < least) {
-      return mismatch(place, (where) => `${where} must have at least ${numeral(least)} members`);
-    }
-    if (most !== undefined && value.size > most) {
-      return mismatch(place, (where) => `${where} must have at most ${numeral(most)} members`);
     }
     return undefined;
   };
@@ -110,7 +95,7 @@ function buildMembers(site: Site): Evaluate | undefined {
   return (value, place, run, seen) => {
     if (!isObject(value)) return undefined;
     for (const [name, member] of value) {
-      if (!run.charge(1)) return undefined;
+      if (!run.chargeText(name.length)) return undefined;
       const own = declared.get(name);
       const inside = within(place, own === undefined ? UNDECLARED : name);
       const schemas = patterned
@@ -150,7 +135,7 @@ export function unevaluatedMembers(
   seen: Evaluated,
 ): Mismatch | undefined {
   for (const [name, member] of value) {
-    if (!run.charge(1)) return undefined;
+    if (!run.chargeText(name.length)) return undefined;
     if (seen.hasName(name)) continue;
     if (rest.node.schema === false) return unknownMember(place, "those that the schema declares");
     const wrong = rest.evaluate(member, within(place, UNDECLARED), run, undefined);

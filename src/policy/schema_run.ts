@@ -42,6 +42,11 @@ export class Run implements StepMeter {
     return this.charge(steps);
   }
 
+  /** For comparing or counting that many characters beside the step itself. */
+  chargeText(chars: number): boolean {
+    return this.charge(1 + (chars >> 4));
+  }
+
   exhaust(): void {
     this.#left = -1;
   }
@@ -114,8 +119,11 @@ export class Evaluated {
 
   take(other: Evaluated, run: Run): void {
     run.charge(other.names.size + other.indexes.size);
+    for (const name of other.names) {
+      if (!run.chargeText(name.length)) return;
+      this.names.add(name);
+    }
     if (run.overrun) return;
-    for (const name of other.names) this.names.add(name);
     for (const index of other.indexes) this.indexes.add(index);
     this.allNames ||= other.allNames;
     this.items = Math.max(this.items, other.items);

@@ -2,11 +2,11 @@
 // pattern of strings. Each passes over values of a type that it says nothing about.
 
 import type { Json } from "../base/json.ts";
+import { buildLength } from "./schema_counts.ts";
 import { type Evaluate, mismatch, Run } from "./schema_run.ts";
 import { type Builder, numberAt, type Site, stringAt } from "./schema_site.ts";
 import { listed, numeral, quoted } from "./schema_text.ts";
 import {
-  characterCount,
   equalityKey,
   hasType,
   isArray,
@@ -71,7 +71,7 @@ function oneOfValues(values: readonly Json[], words: string): Evaluate {
   const texts = new Set(values.filter((value) => typeof value === "string"));
   const compound = values.some(isCompound);
   const holds = (value: Json, run: Run): boolean => {
-    if (typeof value === "string") return texts.has(value);
+    if (typeof value === "string") return run.chargeText(value.length) && texts.has(value);
     return (compound || !isCompound(value)) && keys.has(equalityKey(value, run));
   };
   return (value, place, run) => {
@@ -127,24 +127,6 @@ function buildMultipleOf({ schema }: Site): Evaluate | undefined {
     run.charge(DECIMAL_DIVISION_STEPS);
     if (isMultiple(value, divisor)) return undefined;
     return mismatch(place, (where) => `${where} must be a multiple of ${numeral(divisor)}`);
-  };
-}
-
-function buildLength({ schema }: Site): Evaluate | undefined {
-  const least = numberAt(schema, "minLength");
-  const most = numberAt(schema, "maxLength");
-  if (least === undefined && most === undefined) return undefined;
-  return (value, place, run) => {
-    if (typeof value !== "string") return undefined;
-    run.charge(value.length >> 4);
-    const count = characterCount(value);
-    if (least !== undefined && count < least) {
-      return mismatch(place, (where) => `${where} must have at least ${numeral(least)} characters`);
-    }
-    if (most !== undefined && count > most) {
-      return mismatch(place, (where) => `${where} must have at most ${numeral(most)} characters`);
-    }
-    return undefined;
   };
 }
 

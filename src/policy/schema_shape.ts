@@ -121,16 +121,34 @@ function admitsObjects({ schema }: SchemaNode): boolean {
  * admits names by a pattern, or that counts all as evaluated somewhere, is not closed.
  */
 export function isClosed(document: SchemaDocument): boolean {
-  return reached(document, document.root, everyHolding).some(closes);
+  const holding = reached(document, document.root, everyHolding);
+  if (holding.some(({ schema }) => closesByItself(schema))) return true;
+  const sealed = holding.filter(
+    ({ schema }) => typeof schema !== "boolean" && schema.get("unevaluatedProperties") === false,
+  );
+  if (sealed.length === 0) return false;
+  const opened = leadingToOpen(document);
+  return sealed.some((node) => !opened.has(node));
+}
 
-  function closes(node: SchemaNode): boolean {
-    const { schema } = node;
-    if (typeof schema === "boolean") return false;
-    if (schema.get("additionalProperties") === false && !schema.has("patternProperties")) return true;
-    return (
-      schema.get("unevaluatedProperties") === false && !reached(document, node, sameValueSchemas).some(opens)
-    );
+function closesByItself(schema: SchemaNode["schema"]): boolean {
+  if (typeof schema === "boolean") return false;
+  return schema.get("additionalProperties") === false && !schema.has("patternProperties");
+}
+
+/** All schemas from which one that opens is reached on the same value; found backwards, each looked at once. */
+function leadingToOpen(document: SchemaDocument): ReadonlySet<SchemaNode> {
+  const from = new Map<SchemaNode, SchemaNode[]>();
+  for (const node of document.nodes.values()) {
+    for (const next of sameValueSchemas(document, node)) {
+      const sources = from.get(next);
+      if (sources === undefined) from.set(next, [node]);
+      else sources.push(node);
+    }
   }
+  const found = new Set([...document.nodes.values()].filter(opens));
+  for (const node of found) for (const source of from.get(node) ?? []) found.add(source);
+  return found;
 }
 
 /** Whether it evaluates members that it does not name. */

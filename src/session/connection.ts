@@ -1,6 +1,8 @@
 // One peer's connection: a stream of bytes to validated envelopes and back. It knows frames, their
 // deadline, what may be queued and how a broken peer is let go; it knows nothing of calls or grants.
 // Invariant: after `close` began no message reaches the receiver, and every byte charged is given back.
+// A peer whose answers pile up is no longer read from; requests to a provider don't count for that, since
+// one that writes before it reads would then never get to read them.
 
 import type { Duplex } from "node:stream";
 import type { Clock, Log } from "../base/ports.ts";
@@ -11,7 +13,7 @@ import { FrameReader, FrameWriter } from "../wire/frame.ts";
 import type { JsonString } from "../wire/json_string.ts";
 import type { Envelope, ErrorCode } from "../wire/message.ts";
 import type { PeerCredentials } from "./peer.ts";
-import type { Quota } from "./quota.ts";
+import type { LimitName, Quota } from "./quota.ts";
 
 /** What a connection tells whoever owns it. */
 export interface Receiver {
@@ -20,6 +22,8 @@ export interface Receiver {
   ended(connection: Connection): void;
   /** Gone for good; said once. */
   closed(connection: Connection): void;
+  /** More is queued to the role's connections than its limit; whose queue is longest is the receiver's to find. */
+  overfull(connection: Connection): void;
 }
 
 export interface ConnectionOptions {
@@ -34,8 +38,11 @@ export interface ConnectionOptions {
   readonly receiver: Receiver;
 }
 
-/** Bytes queued to a peer at which it is no longer read from. */
+/** Bytes of answers queued to a peer at which it is no longer read from. */
 const READ_PAUSE_BYTES = 1_048_576;
+
+/** Bytes handed to the stream at once: a slow reader that takes so many within a deadline is let be. */
+const WRITE_BYTES_MAX = 262_144;
 
 /** How long a peer that was told to go may take to read it. */
 const FAREWELL_MS = 1000;
@@ -54,9 +61,19 @@ export class Connection {
   #reading = true;
   #heldBytes = 0;
   #queuedBytes = 0;
+  /** Of those, answers to what the peer asked. */
+  #answerBytes = 0;
+  /** Of those, in the writer. */
+  #answersGathered = 0;
+  /** Taken from the writer and not yet handed to the stream, and the answers in it. */
+  #block: Buffer | undefined;
+  #blockAnswers = 0;
+  #writing = false;
   #flushAsked = false;
   #frameDeadline: (() => void) | undefined;
   #writeDeadline: (() => void) | undefined;
+  /** Until when a peer that is being let go may stay. */
+  #farewell: (() => void) | undefined;
 
   constructor(stream: Duplex, options: ConnectionOptions) {
     this.number = options.number;
@@ -85,55 +102,88 @@ export class Connection {
     return this.#queuedBytes;
   }
 
-  /** Queues one message; all of a loop turn go out in one write. @throws FrameFault too_large, with nothing queued */
+  /** Queues an answer; all of a loop turn go out in one write. @throws FrameFault too_large, with nothing queued */
   send(id: bigint, final: boolean, message: Buffer): void {
     if (!this.writable) return;
+    const added = this.#append(id, final, message);
+    this.#answerBytes += added;
+    this.#answersGathered += added;
+    this.#charge(added);
+  }
+
+  /** Queues a request of ours to a provider. @throws FrameFault too_large, with nothing queued */
+  ask(id: bigint, message: Buffer): void {
+    if (this.writable) this.#charge(this.#append(id, true, message));
+  }
+
+  #append(id: bigint, final: boolean, message: Buffer): number {
     const before = this.#writer.pendingBytes;
     this.#writer.append(id, final, message);
-    const added = this.#writer.pendingBytes - before;
+    return this.#writer.pendingBytes - before;
+  }
+
+  #charge(added: number): void {
     this.#queuedBytes += added;
-    if (!this.#options.quota.charge("queued_bytes_out", added)) {
-      this.#disconnect("queued_bytes_out", "connection.too_slow");
-      return;
-    }
+    const kept = this.#options.quota.charge("queued_bytes_out", added);
     this.#askFlush();
+    if (!kept) this.#options.receiver.overfull(this);
   }
 
   /** Tells the peer what it did wrong and lets it go. `detail` never quotes what the peer sent. */
-  fail(code: ErrorCode, detail: string, event = "connection.refused"): void {
+  fail(code: ErrorCode, detail: string, limit?: LimitName): void {
     if (!this.writable) return;
-    this.#options.log("warn", event, { role: this.role, connection: this.number, code, detail });
+    const event = limit === undefined ? "connection.refused" : "limit.reached";
+    this.#options.log("warn", event, { role: this.role, connection: this.number, code, detail, limit });
     this.#writer.append(0n, true, encodeMessage({ kind: "error", body: { code, detail } }));
-    this.#flush();
-    this.#state = "closing";
-    this.#watchFrame(true);
-    this.#stream.end();
     // What still arrives is thrown away for a moment, so that the peer gets to read why.
-    this.#options.clock.after(FAREWELL_MS, () => this.close());
+    this.#end(FAREWELL_MS);
   }
 
-  /** Ends our side once everything queued is written. */
+  /** Ends our side once everything queued is written; a peer that does not end its own is dropped. */
   finish(): void {
-    if (!this.writable) return;
-    this.#flush();
-    this.#state = "closing";
-    this.#stream.end();
-    this.#armWriteDeadline();
+    if (this.writable) this.#end(this.#options.frameTimeoutMs);
   }
 
-  /** Drops the connection now. */
+  /** Lets a peer go that does not read what is queued to it. */
+  drop(limit: LimitName | "frame_timeout"): void {
+    if (!this.writable && this.#state !== "closing") return;
+    this.#options.log("warn", "connection.too_slow", {
+      role: this.role,
+      connection: this.number,
+      limit,
+      queued_bytes: this.#queuedBytes,
+    });
+    this.close();
+  }
+
+  /** Drops the connection now. What it held is given back at once; `closed` follows with the stream's own end. */
   close(): void {
     if (this.#state === "closed") return;
     this.#state = "closing";
+    this.#giveBack();
     this.#stream.destroy();
+  }
+
+  #end(withinMs: number): void {
+    while (this.#takeBlock()) this.#hand(this.#block?.length ?? 0);
+    this.#state = "closing";
+    this.#watchFrame(true);
+    if (!this.#reading) this.#stream.resume(); // else the peer's own end would never be seen
+    this.#stream.end();
+    this.#farewell = this.#options.clock.after(withinMs, () => this.close());
   }
 
   #received(chunk: Buffer): void {
     if (this.#state !== "open") return;
     this.#reader.push(chunk);
+    this.#read();
+  }
+
+  /** Hands over the messages that are there, until the peer's answers pile up or it is being let go. */
+  #read(): void {
     let frames = 0;
     try {
-      for (let body = this.#reader.next(); body !== undefined; body = this.#reader.next()) {
+      for (let body = this.#next(); body !== undefined; body = this.#next()) {
         frames += 1;
         if (!this.#deliver(body) || !this.readable) return;
       }
@@ -144,6 +194,12 @@ export class Connection {
     }
     this.#chargeHeld();
     this.#watchFrame(frames > 0);
+  }
+
+  #next(): Buffer | undefined {
+    if (this.#answerBytes <= READ_PAUSE_BYTES) return this.#reader.next();
+    this.#stopReading();
+    return undefined;
   }
 
   #deliver(body: Buffer): boolean {
@@ -167,7 +223,8 @@ export class Connection {
     const kept = this.#options.quota.charge("queued_bytes_in", held - this.#heldBytes);
     const grew = held > this.#heldBytes;
     this.#heldBytes = held;
-    if (!kept && grew) this.fail("bad_frame", `the role's limit queued_bytes_in is reached`, "limit.reached");
+    if (!kept && grew)
+      this.fail("bad_frame", "the role's limit queued_bytes_in is reached", "queued_bytes_in");
   }
 
   /** A frame that has begun must be complete by its deadline; slow bytes don't move it. */
@@ -203,33 +260,51 @@ export class Connection {
     });
   }
 
+  /** One write at a time; what comes meanwhile is gathered for the next. */
   #flush(): void {
-    if (this.#state === "closed") return;
-    const bytes = this.#writer.take();
-    if (bytes === undefined) return;
-    const { length } = bytes;
-    this.#stream.write(bytes, () => this.#written(length));
+    if (!this.writable || this.#writing || !this.#takeBlock()) return;
+    this.#hand(WRITE_BYTES_MAX);
     if (this.#stream.writableLength > 0) this.#armWriteDeadline(); // the kernel did not take all of it at once
-    if (this.#queuedBytes > READ_PAUSE_BYTES) this.#stopReading();
+    if (this.#answerBytes > READ_PAUSE_BYTES) this.#stopReading();
   }
 
-  #written(length: number): void {
+  #takeBlock(): boolean {
+    if (this.#block !== undefined) return true;
+    this.#block = this.#writer.take();
+    this.#blockAnswers = this.#answersGathered;
+    this.#answersGathered = 0;
+    return this.#block !== undefined;
+  }
+
+  /** Hands the first bytes of the block to the stream; its answers count as written with the last of them. */
+  #hand(bytesMax: number): void {
+    const block = this.#block!;
+    const all = block.length <= bytesMax;
+    const bytes = all ? block : block.subarray(0, bytesMax);
+    const answers = all ? this.#blockAnswers : 0;
+    this.#block = all ? undefined : block.subarray(bytesMax);
+    this.#writing = true;
+    this.#stream.write(bytes, () => this.#written(bytes.length, answers));
+  }
+
+  #written(length: number, answers: number): void {
+    if (this.#state === "closed") return;
     const charged = Math.min(length, this.#queuedBytes); // an error envelope is not charged
     this.#queuedBytes -= charged;
+    this.#answerBytes = Math.max(0, this.#answerBytes - answers);
     this.#options.quota.release("queued_bytes_out", charged);
     this.#writeDeadline?.();
     this.#writeDeadline = undefined;
-    if (this.#queuedBytes > 0) this.#armWriteDeadline();
-    if (!this.#reading && this.#queuedBytes <= READ_PAUSE_BYTES / 2 && this.readable) {
-      this.#reading = true;
-      this.#stream.resume();
-      this.#watchFrame(false);
-    }
+    this.#writing = false;
+    if (this.#block !== undefined)
+      this.#flush(); // else the loop turn's own flush takes what was gathered
+    else if (this.#queuedBytes > 0) this.#askFlush();
+    if (!this.#reading && this.#answerBytes <= READ_PAUSE_BYTES / 2 && this.readable) this.#readOn();
   }
 
   #armWriteDeadline(): void {
     this.#writeDeadline ??= this.#options.clock.after(this.#options.frameTimeoutMs, () =>
-      this.#disconnect("frame_timeout", "connection.too_slow"),
+      this.drop("frame_timeout"),
     );
   }
 
@@ -240,25 +315,28 @@ export class Connection {
     this.#watchFrame(false);
   }
 
-  #disconnect(limit: string, event: string): void {
-    this.#options.log("warn", event, {
-      role: this.role,
-      connection: this.number,
-      limit,
-      queued_bytes: this.#queuedBytes,
-    });
-    this.close();
+  /** First what had arrived already; that may be enough to stop again. */
+  #readOn(): void {
+    this.#reading = true;
+    this.#read();
+    if (this.#reading && this.readable) this.#stream.resume();
   }
 
-  #gone(): void {
-    if (this.#state === "closed") return;
-    this.#state = "closed";
-    this.#frameDeadline?.();
-    this.#writeDeadline?.();
+  #giveBack(): void {
     this.#options.quota.release("queued_bytes_in", this.#heldBytes);
     this.#options.quota.release("queued_bytes_out", this.#queuedBytes);
     this.#heldBytes = 0;
     this.#queuedBytes = 0;
+    this.#answerBytes = 0;
+  }
+
+  #gone(): void {
+    if (this.#state === "closed") return;
+    this.#giveBack();
+    this.#state = "closed";
+    this.#frameDeadline?.();
+    this.#writeDeadline?.();
+    this.#farewell?.();
     this.#options.receiver.closed(this);
   }
 }

@@ -2,13 +2,14 @@
 // of bytes; what goes leaves its session's watermark behind, so a pruned call is never run again.
 
 import type { Clock } from "../base/ports.ts";
+import { CallArchive } from "./archive.ts";
 import type { Committed, Store } from "./port.ts";
 import type { AuditRecord, CallKey, CallRecord, Change, DecisionRecord, PinRecord } from "./records.ts";
 
 /** Denials kept for `calls.why`, for each role: nobody pushes out another role's. */
 const DECISIONS_KEPT = 1024;
-/** Beside a record's own bytes: objects and map entries, as measured roughly. */
-const RECORD_OVERHEAD_BYTES = 512;
+/** Sessions of a role that each keep a watermark of their own; the oldest then share one. */
+const WATERMARKS_KEPT = 65_536;
 
 export interface MemoryBounds {
   readonly replayForMs: number;
@@ -16,56 +17,62 @@ export interface MemoryBounds {
   storedBytesMax(role: string): number;
 }
 
-/** One role's records: by session and call, and in the order they ended. */
+/** One role's records: those that run, by session and call, and the archive of those that have ended. */
 class RoleRecords {
-  readonly sessions = new Map<string, Map<bigint, CallRecord>>();
+  readonly running = new Map<string, Map<bigint, CallRecord>>();
+  readonly archive: CallArchive;
   readonly watermarks = new Map<string, bigint>();
+  /** Of the sessions that have none of their own any more: it may refuse a new id, and never runs an old one. */
+  sharedWatermark: bigint | undefined;
   readonly decisions = new Map<string, DecisionRecord>();
-  readonly ended: CallRecord[] = [];
-  /** Index into `ended` of the oldest that is kept. */
-  oldest = 0;
-  bytes = 0;
+
+  constructor(role: string) {
+    this.archive = new CallArchive(role);
+  }
+
+  find(session: string, call: bigint): CallRecord | undefined {
+    return this.running.get(session)?.get(call) ?? this.archive.find(session, call);
+  }
 
   put(record: CallRecord): void {
     const { session, call } = record.key;
-    const calls = this.sessions.get(session);
-    if (calls === undefined) this.sessions.set(session, new Map([[call, record]]));
+    const calls = this.running.get(session);
+    if (calls === undefined) this.running.set(session, new Map([[call, record]]));
     else calls.set(call, record);
   }
 
+  /** Takes a running call out without a trace. */
+  drop(record: CallRecord): void {
+    const { session, call } = record.key;
+    const calls = this.running.get(session);
+    if (calls?.get(call) !== record) return;
+    calls.delete(call);
+    if (calls.size === 0) this.running.delete(session);
+  }
+
   end(record: CallRecord): void {
-    this.ended.push(record);
-    this.bytes += recordBytes(record);
+    this.drop(record);
+    this.archive.append(record);
   }
 
   prune(bytesMax: number, endedBeforeMs: number): void {
-    while (this.oldest < this.ended.length) {
-      const record = this.ended[this.oldest]!;
-      if (this.bytes <= bytesMax && record.endedAtMs >= endedBeforeMs) break;
-      this.oldest += 1;
-      this.#forget(record);
-    }
-    if (this.oldest > 1024 && this.oldest * 2 > this.ended.length) {
-      this.ended.splice(0, this.oldest);
-      this.oldest = 0;
-    }
+    this.archive.prune(bytesMax, endedBeforeMs, (session, call) => this.#raiseWatermark(session, call));
   }
 
-  #forget(record: CallRecord): void {
-    const { session, call } = record.key;
-    this.bytes -= recordBytes(record);
-    const calls = this.sessions.get(session);
-    calls?.delete(call);
-    if (calls?.size === 0) this.sessions.delete(session);
+  #raiseWatermark(session: string, call: bigint): void {
     const watermark = this.watermarks.get(session);
-    if (watermark === undefined || call > watermark) this.watermarks.set(session, call);
+    this.watermarks.delete(session);
+    this.watermarks.set(session, watermark === undefined || call > watermark ? call : watermark);
+    if (this.watermarks.size > WATERMARKS_KEPT) this.#shareOldest();
   }
-}
 
-function recordBytes(record: CallRecord): number {
-  let bytes = RECORD_OVERHEAD_BYTES + record.arguments.length;
-  for (const message of record.messages) bytes += message.length;
-  return bytes;
+  #shareOldest(): void {
+    for (const [session, watermark] of this.watermarks) {
+      this.watermarks.delete(session);
+      if (watermark > (this.sharedWatermark ?? -1n)) this.sharedWatermark = watermark;
+      return;
+    }
+  }
 }
 
 /** A session id holds no space, so the two parts can't run into each other. */
@@ -90,11 +97,12 @@ export class MemoryStore implements Store {
   }
 
   findCall(key: CallKey): CallRecord | undefined {
-    return this.#roles.get(key.role)?.sessions.get(key.session)?.get(key.call);
+    return this.#roles.get(key.role)?.find(key.session, key.call);
   }
 
   watermark(role: string, session: string): bigint | undefined {
-    return this.#roles.get(role)?.watermarks.get(session);
+    const records = this.#roles.get(role);
+    return records?.watermarks.get(session) ?? records?.sharedWatermark;
   }
 
   findDecision(key: CallKey): DecisionRecord | undefined {
@@ -109,6 +117,9 @@ export class MemoryStore implements Store {
     switch (change.kind) {
       case "intent":
         this.#roleRecords(change.record.key.role).put(change.record);
+        return;
+      case "withdrawn":
+        this.#roleRecords(change.record.key.role).drop(change.record);
         return;
       case "message":
         change.record.messages.push(change.message);
@@ -140,7 +151,7 @@ export class MemoryStore implements Store {
   #roleRecords(role: string): RoleRecords {
     let records = this.#roles.get(role);
     if (records === undefined) {
-      records = new RoleRecords();
+      records = new RoleRecords(role);
       this.#roles.set(role, records);
     }
     return records;

@@ -32,6 +32,8 @@ export interface SessionRecord {
   readonly id: string;
   /** The user's words that it was opened with. */
   readonly request: string | undefined;
+  /** The taint of whoever wrote those words; undefined where there are none. */
+  readonly requestLabels: Labels | undefined;
   readonly openedBy: string | undefined;
   readonly expiresAtMs: number | undefined;
 }
@@ -82,6 +84,8 @@ export type TaintScope =
 
 export type Change =
   | { readonly kind: "intent"; readonly record: CallRecord }
+  /** Nothing ran after all: the intent is taken back, and the id is as good as unused. */
+  | { readonly kind: "withdrawn"; readonly record: CallRecord }
   | { readonly kind: "message"; readonly record: CallRecord; readonly message: Buffer }
   | { readonly kind: "outcome"; readonly record: CallRecord; readonly message: Buffer; readonly atMs: number }
   | { readonly kind: "taint"; readonly scope: TaintScope; readonly labels: Labels; readonly by: CallKey }

@@ -190,6 +190,7 @@ describe("what is refused", () => {
     ["dotless i", '{"id":1,"\u0131d":2}'],
     ["a soft hyphen within", '{"path":1,"pa\u00adth":2}'],
     ["a zero-width joiner within", '{"path":1,"pa\u200dth":2}'],
+    ["a joiner between a letter and its accent", '{"\u00e9":1,"e\u200d\u0301":2}'],
     ["deep inside", '[[{"x":{"a":1,"A":2}}]]'],
   ])("refuses a member given twice: %s", (_, text) => {
     expect(faultOf(text)?.message).toBe("a member's name is given twice");
@@ -245,6 +246,16 @@ describe("bounds", () => {
     const before = performance.now();
     expect(faultOf(text)).toBe(undefined);
     expect(performance.now() - before).toBeLessThan(2000);
+  });
+
+  it("does not let names that fold to many times their length hold up the broker", () => {
+    const one = "\ufdfa".repeat(330_000);
+    const many = Array.from({ length: 5_000 }, (_, index) => `"${"\ufdfa".repeat(56)}${index}":0`);
+    const before = process.cpuUsage().user;
+    expect(faultOf(`{"${one}":0}`)?.message).toBe("the members' names cost too much to compare");
+    expect(faultOf(`{${many.join(",")}}`)?.message).toBe("the members' names cost too much to compare");
+    expect((process.cpuUsage().user - before) / 1000).toBeLessThan(300);
+    expect(faultOf(`{${many.slice(0, 500).join(",")}}`)).toBe(undefined);
   });
 
   it("reads a string of a megabyte that is all escapes", () => {

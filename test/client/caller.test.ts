@@ -156,6 +156,17 @@ describe("a call", () => {
   });
 });
 
+describe("questions without end", () => {
+  it("are bounded by the length of their names too", async () => {
+    const { caller, peer } = await connected({ resultCharsMax: 10_000 });
+    const call = caller.call("t", {});
+    const { id } = await peer.request();
+    const approval = "a".repeat(10_001);
+    peer.answer(id, { status: "pending_approval", approval, expires: 1n }, false);
+    expect(await errorOf(call.final)).toMatchObject({ code: "too_large", mayHaveRun: true });
+  });
+});
+
 describe("cancelling", () => {
   it("asks the broker under the same session, and ends with what the call is then answered", async () => {
     const { caller, peer } = await connected();
@@ -273,11 +284,11 @@ describe("closing and hostile brokers", () => {
     const { caller, peer } = await connected();
     const call = caller.call("t", {});
     await peer.request();
-    const body = { code: "bad_message", detail: "secret text" } as const;
+    const body = { code: "bad_message", detail: "a message is\nnone of this protocol" } as const;
     peer.send({ v: 1, id: 0n, final: true, msg: { kind: "error", body } });
     const error = await errorOf(call.final);
     expect(error).toMatchObject({ code: "refused", wireCode: "bad_message" });
-    expect(error.message).not.toContain("secret");
+    expect(error.message).toContain("the broker said: a message is\\nnone of this protocol");
     await peer.gone;
   });
 

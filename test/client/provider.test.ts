@@ -46,6 +46,16 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 describe("a provider", () => {
+  it("is not brought down by a handler that throws an error whose message is no text", async () => {
+    const odd = Object.assign(new Error("x"), { message: { code: 5 } });
+    const { peer } = await providing({ handle: () => Promise.reject(odd) });
+    for (const id of [1n, 2n]) {
+      peer.ask(id, "t");
+      const failed = { status: "failed", message: "the handler failed" };
+      expect(await peer.response()).toEqual({ id, final: true, body: failed });
+    }
+  });
+
   it("hands the request over and sends the handler's answer under its id", async () => {
     let seen: Request | undefined;
     const { peer } = await providing({
@@ -311,7 +321,7 @@ describe("announcing", () => {
     });
     const first = await peer.request();
     expect(first.tool).toBe("callgate.tools.announce");
-    expect(JSON.parse(first.arguments)).toEqual({ tools: [TOOL], cancel: true });
+    expect(JSON.parse(first.arguments)).toEqual({ tools: [TOOL], cancellable: true });
     // The same number in both directions: two namespaces.
     peer.ask(first.id, "clock_now");
     expect(await peer.response()).toEqual({ id: first.id, final: true, body: result("12:00") });
@@ -335,6 +345,26 @@ describe("announcing", () => {
     const { provider, peer } = await announcing();
     peer.answer((await peer.request()).id, { status: "denied", reason: "no_grant" });
     await expect(provider).rejects.toMatchObject({ code: "not_announced" });
+    await peer.gone;
+  });
+
+  it.each<[string, (peer: FakePeer, id: bigint) => void]>([
+    [
+      "failed",
+      (peer, id) => peer.answer(id, { status: "failed", message: "bad_arguments: no\nsuch prefix" }),
+    ],
+    [
+      "an error",
+      (peer, id) =>
+        peer.send({
+          ...{ v: 1, id, final: true },
+          msg: { kind: "error", body: { code: "internal", detail: "bad_arguments: no\nsuch prefix" } },
+        }),
+    ],
+  ])("tells the owner why, in the broker's words, where the answer is %s", async (_, refuse) => {
+    const { provider, peer } = await announcing();
+    refuse(peer, (await peer.request()).id);
+    await expect(provider).rejects.toThrow("the broker said: bad_arguments: no\\nsuch prefix");
     await peer.gone;
   });
 

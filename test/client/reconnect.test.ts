@@ -253,6 +253,47 @@ describe("giving up", () => {
     expect(await caller.ended).toMatchObject({ code: "lost" });
   });
 
+  it("gives up on a broker that turns it away with words, and says them, escaped and on one line", async () => {
+    const { effects, delays } = fastTime();
+    const reconnect = { delayMs: 100, delayMsMax: 1_000, giveUpAfterMs: 5_000, stableAfterMs: 5_000 };
+    const { caller, peer } = await connected({ effects, reconnect });
+    const call = caller.call("t", {});
+    const turnAway = async (detail: string, turnedAway: FakePeer) => {
+      turnedAway.send({
+        v: 1,
+        id: 0n,
+        final: true,
+        msg: { kind: "error", body: { code: "internal", detail } },
+      });
+      turnedAway.end();
+    };
+    void (async () => {
+      await turnAway("not this one", peer);
+      for (;;) await turnAway(`capacity: full\n\u202e\u001b[2J${"x".repeat(5_000)}`, await broker.accept());
+    })();
+    const error = (await call.final.catch((e) => e)) as CallgateError;
+    expect(error).toMatchObject({ code: "lost", call: call.call });
+    expect(error.message).toContain("the broker said: capacity: full\\n\\u{202e}\\u{1b}[2Jxxx");
+    expect(error.message).not.toMatch(/[\p{C}\n]|not this one/u);
+    expect(error.message.length).toBeLessThan(500);
+    expect(delays.reduce((a, b) => a + b)).toBeCloseTo(5_000);
+  });
+
+  it("keeps no words of a broker that has served it since", async () => {
+    const { effects } = fastTime();
+    const { caller, peer } = await connected({ effects, reconnect: { giveUpAfterMs: 1_000 } });
+    const body = { code: "internal", detail: "an operator has frozen this role" } as const;
+    peer.send({ v: 1, id: 0n, final: true, msg: { kind: "error", body } });
+    peer.end();
+    const other = await broker.accept();
+    const call = caller.call("t", {});
+    other.answer((await other.request()).id, result("back"));
+    await call.final;
+    await broker.die();
+    expect((await caller.ended)?.message).toMatch(/did not come back/);
+    expect((await caller.ended)?.message).not.toMatch(/frozen/);
+  });
+
   it("calls a timer off when the caller closes while it waits", async () => {
     let calledOff = 0;
     let waiting = () => {};

@@ -129,9 +129,9 @@ describe("both examples", () => {
 });
 
 describe("examples/try.toml", () => {
-  it("compiles, and warns of nothing but that anyone is the operator", async () => {
+  it("compiles, and warns of nothing but that anyone is the provider and the operator", async () => {
     const { config, warnings } = await compiled(example("try.toml"));
-    expect(warnings.map(({ code }) => code)).toEqual(["anyone_operator"]);
+    expect(warnings.map(({ code }) => code)).toEqual(["anyone_provider", "anyone_operator"]);
     expect(config.socketsDir).toBe("/etc/callgate/run");
     expect([...config.policy.roles.keys()]).toEqual(["agent", "files", "operator"]);
   });

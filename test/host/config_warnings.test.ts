@@ -78,6 +78,46 @@ describe("a config is warned of", () => {
     expect(await warningsOf(operator('["operator"]'))).toEqual([]);
   });
 
+  it("a provider that anyone may pose as, configured or announcing", async () => {
+    const provider = (rest: string) =>
+      minimal().replace('users = ["callgate-files"]', `anyone = true\n${rest}`);
+    expect(await warningsOf(provider(""))).toEqual(["4:10 anyone_provider"]);
+    const announcing = minimal('[roles.o]\nanyone = true\nprovides = ["x."]');
+    expect(await warningsOf(announcing)).toEqual([`${E + 1}:10 anyone_provider`]);
+    expect(await warningsOf(minimal("[roles.o]\nanyone = true"))).toEqual([]);
+  });
+
+  it("one user in two roles, who would be both the agent and what it is kept from", async () => {
+    const second = (rest: string) => minimal(`[roles.b]\n${rest}\n[roles.c]\nusers = [9]`);
+    expect(await warningsOf(second('users = ["agent"]'))).toEqual([`${E + 1}:9 shared_user`]);
+    expect(await warningsOf(second("users = [8]"))).toEqual([]);
+    const three = minimal('[roles.b]\nusers = ["agent", "callgate-files"]\ngroup = "root"');
+    const { warnings } = await compiled(three);
+    expect(warnings.map(({ code }) => code)).toEqual(["shared_user"]);
+    expect(warnings[0]?.message).toContain("agent, files");
+  });
+
+  it("sessions opened clean, for a request that an injection may have written", async () => {
+    const opener = (rest: string) => minimal(OPENER.replace("taint_untrusted = false", rest));
+    expect(await warningsOf(opener("taint_untrusted = true"))).toEqual([`${E + 6}:19 untrusted_opener`]);
+    expect(await warningsOf(opener("taint_untrusted = false"))).toEqual([]);
+  });
+
+  it("a condition that another allow makes a decoration", async () => {
+    const conditional = `effect = "allow"\ntaint_max = "public"\ntaint_untrusted = false\nwhen = "true"`;
+    const both = (other: string) =>
+      minimal(grant('["read_*"]', conditional)).replace(
+        'effect = "allow"\ntaint_max = "internal"\ntaint_untrusted = true',
+        other,
+      );
+    const wide = 'effect = "allow"\ntaint_max = "internal"\ntaint_untrusted = true';
+    const found = both(wide);
+    expect(await warningsOf(found)).toEqual([`${E + 7}:8 condition_bypassed`]);
+    expect(await warningsOf(both(`${wide}\nexpires = 2099-01-01T00:00:00Z`))).toEqual([]);
+    expect(await warningsOf(both(wide.replace('"allow"', '"ask"')))).toEqual([]);
+    expect(await warningsOf(both(`${wide}\nwhen = "true"`))).toEqual([]);
+  });
+
   it("a process that is trusted to keep sessions apart", async () => {
     const text = (rest: string) =>
       minimal(OPENER).replace('users = ["agent"]', `users = ["agent"]\nsessions = "opened"\n${rest}`);

@@ -61,8 +61,41 @@ describe("a budget", () => {
       "args.a.exists(x, host_in('https://b.test/', args.b))",
       { a: MANY, b: MANY.map((number) => `a${number}.test`) },
     ],
+    [
+      "a long name looked up in a loop",
+      "args.a.all(x, args.m[args.k] == 1)",
+      { a: MANY, k: LONG, m: { [LONG]: 1 } },
+    ],
+    [
+      "maps of long names compared in a loop",
+      "args.a.all(x, args.b == args.c)",
+      { a: MANY, b: { [LONG]: 1 }, c: { [LONG]: 1 } },
+    ],
+    [
+      "long numerals read in loops",
+      "args.a.all(x, args.a.all(y, double(args.d) > 0.0))",
+      { a: MANY, d: `${"7".repeat(300)}.${"7".repeat(300)}` },
+    ],
+    ["lists made in loops", "args.a.map(x, args.a.map(y, [x, y, x, y])).size() > 0", { a: MANY }],
   ])("ends %s with an error", (_, source, args) => {
     expect(timed(source, args)).toBe("error");
+  });
+
+  it("pays for a word that nearly fits everywhere in a request", () => {
+    const args = JSON.stringify({ a: MANY, w: `${"a".repeat(511)}b${"a".repeat(512)}` });
+    const before = processorMilliseconds();
+    const source = "args.a.all(x, !in_request(args.w))";
+    expect(kindOf(source, args, { request: "a".repeat(16_384) })).toBe("error");
+    expect(kindOf(source, JSON.stringify({ a: MANY, w: "é".repeat(1024) }), { request: "pay" })).toBe(
+      "error",
+    );
+    expect(processorMilliseconds() - before).toBeLessThan(MILLISECONDS_MAX);
+  });
+
+  it("is large enough for a long word in a long request", () => {
+    const word = "w".repeat(1000);
+    const request = `${"pay the bill ".repeat(1000)}${word}`;
+    expect(kindOf("in_request(args.w)", JSON.stringify({ w: word }), { request })).toBe("match");
   });
 
   it("is large enough for what owners write over large arguments", () => {

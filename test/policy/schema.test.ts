@@ -183,6 +183,32 @@ describe("a check is bounded and fails closed", () => {
     expect(found?.message).toMatch(/too costly/);
   });
 
+  test.each<[string, (name: string) => string]>([
+    ["declared", (name) => `{"properties":{"${name}":true}}`],
+    ["required", (name) => `{"required":["${name}"]}`],
+    ["dependent", (name) => `{"dependentSchemas":{"${name}":true}}`],
+    ["dependently required", (name) => `{"dependentRequired":{"${name}":["${name}"]}}`],
+    ["left over", () => '{"unevaluatedProperties":true}'],
+  ])("a long name that is %s again and again does not hold up the broker", async (_, inner) => {
+    const name = "k".repeat(400_000);
+    const references = (to: string, count: number) => Array(count).fill(`{"$ref":"#/$defs/${to}"}`).join(",");
+    const schema = `{"$defs":{"a":${inner(name)},"b":{"allOf":[${references("a", 2000)}]}},"allOf":[${references("b", 900)}]}`;
+    const checked = await compiled(schema);
+    const args = jsonObject(`{"${name}":1}`);
+    const before = process.cpuUsage().user;
+    expect(checked.check(args)?.message).toMatch(/too costly/);
+    expect((process.cpuUsage().user - before) / 1000).toBeLessThan(400);
+  });
+
+  test("a schema whose seals all look at the same branches is compiled without a square", async () => {
+    const branches = `{"allOf":[${Array(4000).fill("true").join(",")},{"patternProperties":{"a":true}}]}`;
+    const sealed = Array(1400).fill('{"unevaluatedProperties":false,"$ref":"#/$defs/big"}').join(",");
+    const before = process.cpuUsage().user;
+    const checked = await compiled(`{"type":"object","$defs":{"big":${branches}},"allOf":[${sealed}]}`);
+    expect((process.cpuUsage().user - before) / 1000).toBeLessThan(1500);
+    expect(checked.closed).toBe(false);
+  });
+
   test("a schema that goes deeper with the value overflows no stack", async () => {
     const checked = await compiled(
       '{"properties":{"a":{"$ref":"#"}},"additionalProperties":{"type":"integer"}}',

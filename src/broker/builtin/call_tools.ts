@@ -1,36 +1,42 @@
 // `callgate.calls.why|cancel`: one call, by those whose it is and by operators.
 
 import { type CallFault, fault, ok, type Result } from "../../base/faults.ts";
-import type { RolePolicy } from "../../policy/policy.ts";
 import type { CallKey } from "../../store/records.ts";
 import { encodeMessage } from "../../wire/envelope.ts";
 import { callFault, NOTHING_RAN } from "../answer.ts";
-import type { Core, LiveCall } from "../core.ts";
-import { failCall, providerSession } from "../dispatch.ts";
+import type { BuiltinCall, BuiltinOutcome, Core } from "../core.ts";
+import { failCall } from "../deliver.ts";
+import { providerSession } from "../dispatch.ts";
+import type { LiveCall } from "../live.ts";
 import { CALL, callId, objectSchema, ROLE, SESSION, text } from "./arguments.ts";
-import type { BuiltinCall, BuiltinOutcome } from "./builtin.ts";
-import { shown } from "./run.ts";
-import type { BuiltinSource } from "./table.ts";
+import { type BuiltinSource, shown } from "./builtin.ts";
 import { namedRole, sessionLabels } from "./visibility.ts";
 
 const CANCEL_TOOL = "callgate.calls.cancel";
 
-function namedCall(core: Core, call: BuiltinCall): Result<{ key: CallKey; role: RolePolicy }, CallFault> {
-  const named = namedRole(core, call);
-  if (!named.ok) return named;
+function namedCall(core: Core, call: BuiltinCall): Result<CallKey, CallFault> {
   const id = callId(call.args, "call");
   if (id === undefined) return fault(callFault("bad_arguments", `\`call\` is no call id. ${NOTHING_RAN}`));
+  const named = namedRole(core, call);
+  if (!named.ok) return named;
   const session = text(call.args, "session") ?? call.session.id;
-  return ok({ key: { role: named.value.name, session, call: id }, role: named.value });
+  if (call.role.isolated && !call.role.operator && session !== call.session.id)
+    return fault(callFault("bad_arguments", `This connection is bound to another session. ${NOTHING_RAN}`));
+  return ok({ role: named.value.name, session, call: id });
 }
 
 function why(core: Core, call: BuiltinCall): BuiltinOutcome {
   const named = namedCall(core, call);
   if (!named.ok) return named;
-  const { key } = named.value;
+  const key = named.value;
   const decision = core.store.findDecision(key);
   if (decision === undefined) {
-    return fault(callFault("bad_arguments", "No denial of that call is kept (only the latest denials are)."));
+    return fault(
+      callFault(
+        "bad_arguments",
+        `No denial of that call is kept (only the latest denials are). ${NOTHING_RAN}`,
+      ),
+    );
   }
   const content = {
     session: key.session,
@@ -47,11 +53,11 @@ function why(core: Core, call: BuiltinCall): BuiltinOutcome {
 function cancel(core: Core, call: BuiltinCall): BuiltinOutcome {
   const named = namedCall(core, call);
   if (!named.ok) return named;
-  const { key } = named.value;
+  const key = named.value;
   const session = core.sessions.find(key.role, key.session);
   const live = session && core.live.find(session, key.call);
-  if (live === undefined || live.stage === "ended" || live.key.call === call.key.call)
-    return shown({ cancelled: false });
+  const itself = live?.session === call.session && live?.key.call === call.key.call;
+  if (live === undefined || live.stage === "ended" || itself) return shown({ cancelled: false });
   const ran = live.serving !== undefined;
   const told = tellProvider(core, live);
   failCall(
@@ -73,9 +79,8 @@ function tellProvider(core: Core, live: LiveCall): boolean {
   const args = JSON.stringify({ session, call: live.key.call.toString() });
   const id = peer.nextId;
   peer.nextId += 1n;
-  peer.connection.send(
+  peer.connection.ask(
     id,
-    true,
     encodeMessage({
       kind: "tool_request",
       body: { session, call: live.key.call, tool: CANCEL_TOOL, arguments: args },

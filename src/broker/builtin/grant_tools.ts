@@ -8,11 +8,9 @@ import { explain, type TraceStep } from "../../policy/decision.ts";
 import { grantsOfRole } from "../../policy/grant_index.ts";
 import type { Grant } from "../../policy/policy.ts";
 import { callFault, NOTHING_RAN } from "../answer.ts";
-import type { Core } from "../core.ts";
+import type { BuiltinCall, BuiltinOutcome, Core } from "../core.ts";
 import { flag, objectSchema, ROLE, SESSION, text } from "./arguments.ts";
-import type { BuiltinCall, BuiltinOutcome } from "./builtin.ts";
-import { shown } from "./run.ts";
-import type { BuiltinSource } from "./table.ts";
+import { type BuiltinSource, shown } from "./builtin.ts";
 import { namedRole, sessionLabels } from "./visibility.ts";
 
 function list(core: Core, call: BuiltinCall): BuiltinOutcome {

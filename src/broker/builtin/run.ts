@@ -1,17 +1,19 @@
 // Running a tool of the broker's own: the same order as for a provider's, with the broker as the
 // provider. What changes something is recorded and replayed like any call; what only reads is not.
 
-import { type CallFault, ok } from "../../base/faults.ts";
+import type { CallFault } from "../../base/faults.ts";
 import { CLEAN } from "../../base/labels.ts";
 import type { RolePolicy, ToolPolicy } from "../../policy/policy.ts";
 import type { Session } from "../../session/sessions.ts";
 import type { Admitted } from "../admit.ts";
-import { failedMessage, resultMessage } from "../answer.ts";
-import { type Authorized, decisionRecord } from "../authorize.ts";
-import type { Asker, Core, LiveCall } from "../core.ts";
-import { endCall, hold, raise, release, sendTo } from "../deliver.ts";
-import { checkArguments, failCall, question, type Runner, recordIntent } from "../dispatch.ts";
-import type { Builtin, BuiltinCall, BuiltinOutcome } from "./builtin.ts";
+import { failedMessage, NOTHING_RAN, resultMessage } from "../answer.ts";
+import { answer } from "../asking.ts";
+import type { Authorized } from "../authorize.ts";
+import type { Builtin, BuiltinCall, BuiltinOutcome, Core } from "../core.ts";
+import { endCall, failCall, raise } from "../deliver.ts";
+import { checkArguments, question, type Runner, recordIntent } from "../dispatch.ts";
+import type { Asker, LiveCall } from "../live.ts";
+import { abandon, attempt, type Blamed, write } from "../writing.ts";
 
 export interface Cleared {
   readonly admitted: Admitted;
@@ -22,31 +24,24 @@ export interface Cleared {
 
 export function runBuiltin(core: Core, builtin: Builtin, cleared: Cleared): void {
   const { admitted, session, role, authorized } = cleared;
-  const asker: Asker = { peer: admitted.peer, id: admitted.id };
+  const { asker } = admitted;
   const refused = checkArguments(builtin.schema, admitted.args) ?? question(authorized);
-  if (refused !== undefined) {
-    sendTo(asker, true, failedMessage(refused));
-    return;
-  }
+  if (refused !== undefined) return answer(core, asker, failedMessage(refused));
   const key = { role: role.name, session: session.id, call: admitted.request.call };
-  const call: BuiltinCall = { peer: admitted.peer, role, session, key, args: admitted.args };
-  if (builtin.effect === "read") read(core, builtin, call, asker, admitted.request.arguments.tokenBytes);
-  else {
-    const decision = decisionRecord(key, authorized.subject, authorized.decision);
-    recordIntent(core, admitted, session, builtinTool(builtin), decision, inBroker(core, builtin, call));
-  }
+  const call: BuiltinCall = { peer: asker.peer, role, session, key, args: admitted.args };
+  if (builtin.effect === "read") read(core, builtin, call, asker);
+  else recordIntent(core, admitted, session, builtinTool(builtin), authorized, inBroker(core, builtin, call));
 }
 
-function read(core: Core, builtin: Builtin, call: BuiltinCall, asker: Asker, argumentsBytes: number): void {
-  hold(asker, undefined, argumentsBytes);
-  settle(core, builtin.run(core, call), (outcome) => {
+/** What it shows is not delivered before the taint that it raises is written down. */
+function read(core: Core, builtin: Builtin, call: BuiltinCall, asker: Asker): void {
+  settle(core, asker, builtin.run(core, call), (outcome) => {
     const { message, labels } = outcomeMessage(outcome);
-    core.store.commit(raise(core, call.session, labels, call.key), (unwritten) => {
-      // What it shows must not be delivered before the taint that it raises is written down.
-      if (unwritten === undefined || labels === CLEAN) sendTo(asker, true, message);
-      else sendTo(asker, true, failedMessage({ code: "unavailable", sentence: unwritten.sentence }));
-      release(asker, argumentsBytes);
-    });
+    const changes = raise(core, call.session, labels, call.key);
+    if (changes.length === 0) return answer(core, asker, message); // also while nothing can be written
+    write(core, asker, changes, (unwritten) =>
+      answer(core, asker, unwritten === undefined ? message : failedMessage(UNWRITABLE)),
+    );
   });
 }
 
@@ -55,10 +50,10 @@ function inBroker(core: Core, builtin: Builtin, call: BuiltinCall): Runner {
     spread: () => [],
     run(live: LiveCall): void {
       live.stage = "dispatched";
-      settle(core, builtin.run(core, call), (outcome) => {
+      settle(core, live, builtin.run(core, call), (outcome) => {
         if (!outcome.ok) return failCall(core, live, outcome.fault);
-        const { message, labels } = outcomeMessage(outcome);
-        endCall(core, live, { message, labels, status: "result" });
+        const { changes = [], settled = () => undefined } = outcome.value;
+        endCall(core, live, { ...outcomeMessage(outcome), status: "result", changes, settled });
       });
     },
   };
@@ -72,25 +67,20 @@ function outcomeMessage(outcome: BuiltinOutcome) {
 
 function settle(
   core: Core,
+  blamed: Blamed,
   outcome: BuiltinOutcome | Promise<BuiltinOutcome>,
   done: (outcome: BuiltinOutcome) => void,
 ): void {
-  if (!(outcome instanceof Promise)) {
-    done(outcome);
-    return;
-  }
-  outcome.then(done, (error: unknown) => {
-    core.log("error", "broker.fault", {
-      where: "builtin",
-      fault: error instanceof Error ? error.name : "unknown",
-    });
-    done({ ok: false, fault: INTERNAL });
-  });
+  if (!(outcome instanceof Promise)) return done(outcome);
+  outcome.then(
+    (settled) => attempt(core, blamed, () => done(settled)),
+    (error: unknown) => abandon(core, blamed, error),
+  );
 }
 
-const INTERNAL: CallFault = {
+const UNWRITABLE: CallFault = {
   code: "unavailable",
-  sentence: "The broker met a fault of its own; what it did is in its log.",
+  sentence: `The broker can't write its records now. ${NOTHING_RAN}`,
 };
 
 function jsonContent(content: unknown): string {
@@ -117,9 +107,4 @@ function builtinTool(builtin: Builtin): ToolPolicy {
     store: undefined,
     storeKey: undefined,
   };
-}
-
-/** A successful outcome. */
-export function shown(content: unknown, labels = CLEAN): BuiltinOutcome {
-  return ok({ content, labels });
 }

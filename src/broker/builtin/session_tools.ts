@@ -2,13 +2,12 @@
 
 import { fault } from "../../base/faults.ts";
 import { isSessionId } from "../../base/ids.ts";
+import { CLEAN, join } from "../../base/labels.ts";
 import { callFault, NOTHING_RAN } from "../answer.ts";
-import type { Core } from "../core.ts";
+import type { BuiltinCall, BuiltinOutcome, Core } from "../core.ts";
 import { objectSchema, ROLE, SESSION, text } from "./arguments.ts";
-import type { BuiltinCall, BuiltinOutcome } from "./builtin.ts";
-import { shown } from "./run.ts";
-import type { BuiltinSource } from "./table.ts";
-import { actsForItself, namedRole, sessionLabels } from "./visibility.ts";
+import { type BuiltinSource, changed, shown } from "./builtin.ts";
+import { actsForItself, namedSession } from "./visibility.ts";
 
 const REQUEST_CHARS_MAX = 16_384;
 const EXPIRES_SECONDS_MAX = 31_536_000n;
@@ -29,37 +28,43 @@ function open(core: Core, call: BuiltinCall): BuiltinOutcome {
     return bad(`\`expires_in_seconds\` must be 1 to ${EXPIRES_SECONDS_MAX}`);
   const nowMs = core.clock.nowMs();
   const expiresAtMs = nowMs + Number(seconds) * 1000;
-  const record = { role: name, id, request, openedBy: call.role.name, expiresAtMs };
+  const requestLabels = request === undefined ? undefined : core.sessions.taint(call.session);
+  const record = { role: name, id, request, requestLabels, openedBy: call.role.name, expiresAtMs };
   const opened = core.sessions.open(record, role.limits.sessions, nowMs);
   if (opened === "used") return bad("That session id was used before; an id is used once");
   if (opened === "too_many")
     return fault(callFault("capacity", `The role's limit sessions is reached. ${NOTHING_RAN}`));
-  core.store.commit([opened, changeBy(call, "session opened", id)], () => undefined);
-  core.log("info", "session.opened", {
-    role: name,
-    session: id,
-    by: call.role.name,
-    expires_at_ms: expiresAtMs,
-  });
-  return shown({ role: name, session: id, expires_at_ms: expiresAtMs });
+  const by = call.role.name;
+  return changed(
+    { role: name, session: id, expires_at_ms: expiresAtMs },
+    {
+      changes: [{ kind: "session_opened", session: record }, changeBy(call, "session opened", id)],
+      settled: (written) => {
+        core.sessions.opened(opened, written);
+        if (written)
+          core.log("info", "session.opened", { role: name, session: id, by, expires_at_ms: expiresAtMs });
+      },
+    },
+  );
 }
 
+/** Closed at once: what can't be written down must not stay open either. */
 function close(core: Core, call: BuiltinCall): BuiltinOutcome {
-  const named = namedRole(core, call);
+  const named = namedSession(core, call);
   if (!named.ok) return named;
-  const session = core.sessions.find(named.value.name, text(call.args, "session") ?? "");
-  if (session === undefined) return bad("The role has no session of that id");
+  const session = named.value;
   const change = core.sessions.close(session);
-  core.store.commit([change, changeBy(call, "session closed", session.id)], () => undefined);
   core.log("info", "session.closed", { role: session.role, session: session.id, by: call.role.name });
-  return shown({ role: session.role, session: session.id, state: session.state });
+  return changed(
+    { role: session.role, session: session.id, state: session.state },
+    { changes: [change, changeBy(call, "session closed", session.id)] },
+  );
 }
 
 function show(core: Core, call: BuiltinCall): BuiltinOutcome {
-  const named = namedRole(core, call);
+  const named = namedSession(core, call);
   if (!named.ok) return named;
-  const session = core.sessions.find(named.value.name, text(call.args, "session") ?? call.session.id);
-  if (session === undefined) return bad("The role has no session of that id");
+  const session = named.value;
   const raisedBy = core.sessions.raisedBy(session);
   const content = {
     role: session.role,
@@ -71,7 +76,8 @@ function show(core: Core, call: BuiltinCall): BuiltinOutcome {
     request: session.request ?? null,
     expires_at_ms: session.expiresAtMs ?? null,
   };
-  return shown(content, sessionLabels(core, session.role, session.id));
+  const labels = join(core.sessions.taint(session), session.requestLabels ?? CLEAN);
+  return shown(content, labels);
 }
 
 function changeBy(call: BuiltinCall, what: string, subject: string) {

@@ -2,12 +2,11 @@
 
 import { fault } from "../../base/faults.ts";
 import { callFault, NOTHING_RAN } from "../answer.ts";
-import type { Core } from "../core.ts";
-import { failCall } from "../dispatch.ts";
+import type { BuiltinCall, BuiltinOutcome, Core } from "../core.ts";
+import { failCall } from "../deliver.ts";
 import { flag, objectSchema, ROLE, SESSION, text } from "./arguments.ts";
-import type { BuiltinCall, BuiltinOutcome } from "./builtin.ts";
-import { shown } from "./run.ts";
-import type { BuiltinSource } from "./table.ts";
+import { type BuiltinSource, changed, shown } from "./builtin.ts";
+import { namedRole, namedSession } from "./visibility.ts";
 
 function status(core: Core, call: BuiltinCall): BuiltinOutcome {
   const { policy, stale } = core.runtime;
@@ -15,7 +14,7 @@ function status(core: Core, call: BuiltinCall): BuiltinOutcome {
     role: call.role.name,
     draining: core.draining,
     policy: policy.version,
-    policy_stale: stale ?? null,
+    policy_stale: stale !== undefined,
     uptime_ms: core.clock.nowMs() - core.startedAtMs,
   };
   if (!call.role.operator) return shown(own);
@@ -35,6 +34,7 @@ function status(core: Core, call: BuiltinCall): BuiltinOutcome {
     : null;
   return shown({
     ...own,
+    policy_stale_because: stale ?? null,
     running_calls: core.live.size,
     tools: policy.tools.size,
     grants: policy.grants.length,
@@ -43,46 +43,46 @@ function status(core: Core, call: BuiltinCall): BuiltinOutcome {
   });
 }
 
-async function reload(core: Core): Promise<BuiltinOutcome> {
+async function reload(core: Core, call: BuiltinCall): Promise<BuiltinOutcome> {
   const refused = await core.requestReload();
   return shown({
     reloaded: refused === undefined,
     policy: core.runtime.policy.version,
-    refused: refused ?? null,
+    refused: call.role.operator ? (refused ?? null) : null,
   });
 }
 
+/** Freezing takes effect at once, thawing once it is written down. */
 function freeze(core: Core, call: BuiltinCall): BuiltinOutcome {
-  const name = text(call.args, "role") ?? "";
+  const named = namedRole(core, call);
+  if (!named.ok) return named;
+  const { name } = named.value;
   const session = text(call.args, "session");
   const frozen = flag(call.args, "frozen") ?? true;
-  if (!core.runtime.policy.roles.has(name))
-    return fault(callFault("bad_arguments", `There is no role of that name. ${NOTHING_RAN}`));
-  if (session !== undefined && core.sessions.find(name, session) === undefined) {
-    return fault(callFault("bad_arguments", `The role has no session of that id. ${NOTHING_RAN}`));
+  if (session !== undefined) {
+    const found = namedSession(core, call);
+    if (!found.ok) return found;
   }
   if (!frozen && name === call.role.name) {
     return fault(callFault("bad_arguments", `A role can't unfreeze itself. ${NOTHING_RAN}`));
   }
-  const change = core.sessions.freeze(name, session, frozen);
-  core.store.commit(
-    [
-      change,
-      {
-        kind: "audit",
-        record: {
-          kind: "change",
-          what: frozen ? "frozen" : "thawed",
-          by: call.role.name,
-          subject: session ?? name,
-        },
-      },
-    ],
-    () => undefined,
-  );
-  core.log("warn", "role.frozen", { role: name, session, frozen, by: call.role.name });
+  const by = call.role.name;
+  core.log("warn", "role.frozen", { role: name, session, frozen, by });
+  if (frozen) core.sessions.freeze(name, session, true);
   const stopped = frozen ? stop(core, name, session, call) : { calls: 0, connections: 0 };
-  return shown({ role: name, session: session ?? null, frozen, stopped });
+  const what = frozen ? "frozen" : "thawed";
+  return changed(
+    { role: name, session: session ?? null, frozen, stopped },
+    {
+      changes: [
+        { kind: "frozen", role: name, session, frozen },
+        { kind: "audit", record: { kind: "change", what, by, subject: session ?? name } },
+      ],
+      settled: (written) => {
+        if (written && !frozen) core.sessions.freeze(name, session, false);
+      },
+    },
+  );
 }
 
 /** Ends what runs and, for a whole role, lets its connections go. The call that froze is not among them. */

@@ -2,23 +2,14 @@
 
 import type { Json, JsonObject } from "../../base/json.ts";
 import { compileArgumentsSchema } from "../../policy/schema.ts";
-import type { Core } from "../core.ts";
+import type { Builtin } from "../core.ts";
 import { text } from "./arguments.ts";
-import type { Builtin, BuiltinCall, BuiltinOutcome } from "./builtin.ts";
+import type { BuiltinSource } from "./builtin.ts";
 import { CALL_TOOLS } from "./call_tools.ts";
 import { GRANT_TOOLS } from "./grant_tools.ts";
 import { SESSION_TOOLS } from "./session_tools.ts";
 import { STATUS_TOOLS } from "./status_tools.ts";
 import { TOOL_TOOLS } from "./tool_tools.ts";
-
-/** A built-in before its schema is compiled. */
-export interface BuiltinSource {
-  readonly name: string;
-  readonly description: string;
-  readonly effect: "read" | "write";
-  readonly schema: object;
-  run(core: Core, call: BuiltinCall): BuiltinOutcome | Promise<BuiltinOutcome>;
-}
 
 const SOURCES: readonly BuiltinSource[] = [
   ...STATUS_TOOLS,

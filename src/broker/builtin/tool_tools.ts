@@ -4,16 +4,18 @@ import { fault } from "../../base/faults.ts";
 import { type Json, jsonText } from "../../base/json.ts";
 import type { Labels } from "../../base/labels.ts";
 import { grantsOfRole, servesTool } from "../../policy/grant_index.ts";
-import type { RolePolicy } from "../../policy/policy.ts";
+import type { RolePolicy, ToolPolicy } from "../../policy/policy.ts";
+import type { Change } from "../../store/records.ts";
 import { callFault, NOTHING_RAN } from "../answer.ts";
-import type { Core } from "../core.ts";
-import type { Resolved } from "../definitions.ts";
+import type { BuiltinCall, BuiltinOutcome, Core } from "../core.ts";
+import { CONFIG, type Definition, pinRecord, type Resolved } from "../definitions.ts";
 import { flag, objectSchema, text } from "./arguments.ts";
-import type { BuiltinCall, BuiltinOutcome } from "./builtin.ts";
-import { shown } from "./run.ts";
-import type { BuiltinSource } from "./table.ts";
+import { type BuiltinSource, changed, shown } from "./builtin.ts";
+import { actsForItself } from "./visibility.ts";
 
 const ANNOUNCED_TOOLS_MAX = 256;
+/** Names that one connection may have announced in its life. */
+const ANNOUNCED_NAMES_MAX = 1024;
 
 /** Exactly what the caller's grants could let through; operators see every tool. */
 function list(core: Core, call: BuiltinCall): BuiltinOutcome {
@@ -46,22 +48,24 @@ function shownTool(core: Core, viewer: RolePolicy, name: string) {
   if (resolved === undefined)
     return viewer.operator ? { name, in_service: false, announced: true } : undefined;
   const { tool, pin } = resolved;
-  const inService = core.peers.leastLoaded(tool.role, name, pin?.definition.digest) !== undefined;
-  const schema = tool.schema === undefined ? null : plain(tool.schema.source);
+  const { description, schema } = readable(core, resolved);
   return {
     name,
-    description: description(resolved) ?? null,
+    description: description ?? null,
     effect: tool.effect,
-    in_service: inService,
-    schema,
+    in_service: core.peers.leastLoaded(tool.role, name, pin?.definition.digest) !== undefined,
+    schema: schema === undefined ? null : plain(schema.source),
   };
 }
 
-/** The owner's words; a provider's only once an operator has looked at them. */
-function description({ tool, pin }: Resolved): string | undefined {
-  if (tool.description !== undefined || pin === undefined || pin.acceptedBy === "config")
-    return tool.description;
-  return pin.definition.description;
+/** The owner's words; a provider's (its schema holds words too) only once an operator has looked at them. */
+function readable(core: Core, { tool, pin }: Resolved): Pick<ToolPolicy, "description" | "schema"> {
+  const configured = core.runtime.policy.tools.get(tool.name);
+  const accepted = pin !== undefined && pin.acceptedBy !== CONFIG ? pin.definition : undefined;
+  return {
+    description: configured?.description ?? accepted?.description,
+    schema: configured?.schema ?? accepted?.schema,
+  };
 }
 
 /** A parsed value as JSON again. */
@@ -81,33 +85,39 @@ async function announce(core: Core, call: BuiltinCall): Promise<BuiltinOutcome> 
   }
   call.peer.cancellable = flag(call.args, "cancellable") ?? false;
   const answers: object[] = [];
-  for (const announced of tools as readonly Json[]) answers.push(await takeDefinition(core, call, announced));
-  return shown({ tools: answers });
+  const pins: Definition[] = [];
+  for (const announced of tools as readonly Json[]) {
+    const definition = await core.definitions.read(core.runtime.policy, call.role, announced);
+    if (typeof definition === "string") answers.push({ state: "refused", why: definition });
+    else answers.push(takeDefinition(core, call, definition, pins));
+  }
+  const changes = pins.map((one): Change => ({ kind: "pinned", pin: pinRecord(one, CONFIG) }));
+  const settled = (written: boolean) => {
+    if (written) for (const one of pins) core.definitions.pin(one, CONFIG);
+  };
+  return changed({ tools: answers }, { changes, settled });
 }
 
-async function takeDefinition(core: Core, call: BuiltinCall, announced: Json): Promise<object> {
-  const definition = await core.definitions.read(core.runtime.policy, call.role, announced);
-  if (typeof definition === "string") return { state: "refused", why: definition };
-  call.peer.announced.set(definition.tool, definition.digest);
-  const { state, pin } = core.definitions.offer(core.runtime.policy, definition);
-  if (pin !== undefined) core.store.commit([{ kind: "pinned", pin }], () => undefined);
-  core.log(state === "changed" ? "warn" : "info", "tool.announced", {
-    role: call.role.name,
-    tool: definition.tool,
-    state,
-    digest: definition.digest,
-  });
-  return { name: definition.tool, digest: definition.digest, state };
+function takeDefinition(core: Core, call: BuiltinCall, definition: Definition, pins: Definition[]): object {
+  const { tool, digest } = definition;
+  const { announced } = call.peer;
+  if (announced.size >= ANNOUNCED_NAMES_MAX && !announced.has(tool))
+    return { state: "refused", why: "this connection has announced too many names" };
+  announced.set(tool, digest);
+  const state = core.definitions.offer(core.runtime.policy, definition);
+  if (state === "pinnable") pins.push(definition);
+  const said = state === "pinnable" ? "in_service" : state;
+  const level = state === "changed" ? "warn" : "info";
+  core.log(level, "tool.announced", { role: call.role.name, tool, state: said, digest });
+  return { name: tool, digest, state: said };
 }
 
 /** What waits for an operator beside what is pinned. The words are the provider's: never trusted. */
 function diff(core: Core, call: BuiltinCall): BuiltinOutcome {
   const name = text(call.args, "tool") ?? "";
-  const waiting = core.definitions.waiting(name);
-  const pinned = core.definitions.pinned(name);
-  if (waiting === undefined && pinned === undefined)
+  const { waiting, pinned, role } = ofTool(core, call, name);
+  if (role === undefined)
     return fault(callFault("bad_arguments", `No definition of that tool was announced. ${NOTHING_RAN}`));
-  const role = waiting?.role ?? pinned?.definition.role ?? "";
   const labels: Labels = {
     class: core.runtime.policy.roles.get(role)?.classMax ?? "restricted",
     untrusted: true,
@@ -129,23 +139,44 @@ function diff(core: Core, call: BuiltinCall): BuiltinOutcome {
   return shown(content, labels);
 }
 
+/** The definitions of a tool that the caller may look at. */
+function ofTool(core: Core, call: BuiltinCall, name: string) {
+  const waiting = core.definitions.waiting(name);
+  const pinned = core.definitions.pinned(name);
+  const role = waiting?.role ?? pinned?.definition.role;
+  if (role === undefined || (!call.role.operator && role !== call.role.name)) return NO_DEFINITIONS;
+  return { waiting, pinned, role };
+}
+
+const NO_DEFINITIONS = { waiting: undefined, pinned: undefined, role: undefined };
+
+/** Of a definition that waits, or of one that only the config's naming of it put into service. */
 function accept(core: Core, call: BuiltinCall): BuiltinOutcome {
   const tool = text(call.args, "tool") ?? "";
-  const waiting = core.definitions.waiting(tool);
-  if (waiting?.role === call.role.name)
-    return fault(callFault("bad_arguments", `A role can't accept its own tools. ${NOTHING_RAN}`));
-  const pin = core.definitions.accept(tool, text(call.args, "digest") ?? "", call.role.name);
-  if (pin === undefined)
+  const digest = text(call.args, "digest") ?? "";
+  const definition = core.definitions.acceptable(tool, digest);
+  if (definition === undefined || !call.role.operator)
     return fault(callFault("bad_arguments", `No definition with that digest waits. ${NOTHING_RAN}`));
-  core.store.commit(
-    [
-      { kind: "pinned", pin },
-      { kind: "audit", record: { kind: "change", what: "tool accepted", by: call.role.name, subject: tool } },
-    ],
-    () => undefined,
+  const provider = core.runtime.policy.roles.get(definition.role);
+  if (provider === undefined || actsForItself(core, call, provider))
+    return fault(
+      callFault("bad_arguments", `Nobody accepts the tools of their own role or user. ${NOTHING_RAN}`),
+    );
+  const by = call.role.name;
+  return changed(
+    { tool, digest, accepted: true },
+    {
+      changes: [
+        { kind: "pinned", pin: pinRecord(definition, by) },
+        { kind: "audit", record: { kind: "change", what: "tool accepted", by, subject: tool } },
+      ],
+      settled: (written) => {
+        if (!written) return;
+        core.definitions.pin(definition, by);
+        core.log("info", "tool.accepted", { tool, digest, by });
+      },
+    },
   );
-  core.log("info", "tool.accepted", { tool, digest: pin.digest, by: call.role.name });
-  return shown({ tool, digest: pin.digest, accepted: true });
 }
 
 const TOOL = { type: "string", description: "The tool's name." };

@@ -3,10 +3,10 @@
 import { type CallFault, fault, ok, type Result } from "../../base/faults.ts";
 import type { Labels } from "../../base/labels.ts";
 import type { RolePolicy } from "../../policy/policy.ts";
+import type { Session } from "../../session/sessions.ts";
 import { callFault, NOTHING_RAN } from "../answer.ts";
-import type { Core } from "../core.ts";
+import type { BuiltinCall, Core } from "../core.ts";
 import { text } from "./arguments.ts";
-import type { BuiltinCall } from "./builtin.ts";
 
 /** The role that the arguments name, or the caller's own. The fault is the same for a foreign role and an unknown one. */
 export function namedRole(core: Core, call: BuiltinCall): Result<RolePolicy, CallFault> {
@@ -14,6 +14,24 @@ export function namedRole(core: Core, call: BuiltinCall): Result<RolePolicy, Cal
   const role = core.runtime.policy.roles.get(name);
   if (role !== undefined && (role.name === call.role.name || call.role.operator)) return ok(role);
   return fault(callFault("bad_arguments", `There is no such role for the caller to look at. ${NOTHING_RAN}`));
+}
+
+/**
+ * The session that the arguments name, or the caller's own: of its own role or one that it opened, and for
+ * a connection that is bound to one session only that. The fault is the same for all that it may not see.
+ */
+export function namedSession(core: Core, call: BuiltinCall): Result<Session, CallFault> {
+  const role = text(call.args, "role") ?? call.role.name;
+  const session = core.sessions.find(role, text(call.args, "session") ?? call.session.id);
+  if (session !== undefined && maySee(call, session)) return ok(session);
+  return fault(
+    callFault("bad_arguments", `There is no such session for the caller to look at. ${NOTHING_RAN}`),
+  );
+}
+
+function maySee(call: BuiltinCall, session: Session): boolean {
+  if (call.role.operator || session.openedBy === call.role.name) return true;
+  return session.role === call.role.name && (!call.role.isolated || session === call.session);
 }
 
 /** Labels of what a session's caller chose or caused: whatever that caller has been given. */

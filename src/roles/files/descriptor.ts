@@ -7,7 +7,15 @@
 // Pinning and letting go take microseconds and do not wait for a thread; reading, writing and
 // listing do not hold up the event loop.
 
-import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync } from "node:fs";
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+} from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { fault, ok, type Result } from "../../base/faults.ts";
 import { attempt, attemptNow, type FileFault } from "./file_fault.ts";
@@ -105,6 +113,16 @@ export function mayLeadTo(parent: Pinned, name: EntryName, pinned: Pinned): bool
 /** Equal exactly for the same object, while one of the two is pinned. */
 export function identityOf(stat: BigIntStats): string {
   return `${stat.dev}:${stat.ino}`;
+}
+
+/**
+ * Which mount an object was reached through. Its device does not tell: a bind mount may show another part of
+ * the same one, and an overlay gives its files numbers of their own. Where the kernel does not say, the device.
+ */
+export function mountOf(pinned: Pinned): string {
+  const about = attemptNow(() => readFileSync(`/proc/self/fdinfo/${pinned.descriptor}`, "latin1"));
+  const mount = about.ok ? /^mnt_id:\s*([0-9]+)$/m.exec(about.value)?.[1] : undefined;
+  return mount ?? `device ${pinned.stat.dev}`;
 }
 
 /** Bytes from a position until `length` or the end of the file. */

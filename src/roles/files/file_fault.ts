@@ -15,7 +15,8 @@ const SENTENCES = {
   symlink: "the path leads through a symbolic link, and links are not followed",
   not_regular: "the path names a device, pipe or socket, which is never opened",
   other_root: "the path leads into another configured directory by another name",
-  other_filesystem: "the path crosses into another file system, which would have to be configured by itself",
+  other_filesystem:
+    "the path crosses into another file system or mount, which would have to be configured by itself",
   ambiguous_name:
     "the file system knows this name by another spelling too, so that no policy could judge the path",
   permission: "this provider has no permission",

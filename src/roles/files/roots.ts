@@ -5,7 +5,15 @@
 import { realpath } from "node:fs/promises";
 import { fault, ok, type Result } from "../../base/faults.ts";
 import type { DataClass } from "../../base/labels.ts";
-import { identityOf, letGo, type Pinned, pathOfDescriptor, pinAbsolute, pinChild } from "./descriptor.ts";
+import {
+  identityOf,
+  letGo,
+  mountOf,
+  type Pinned,
+  pathOfDescriptor,
+  pinAbsolute,
+  pinChild,
+} from "./descriptor.ts";
 import { attempt, type FileFault, sentenceOf } from "./file_fault.ts";
 import { namesBeneath, parsePath } from "./file_path.ts";
 
@@ -22,6 +30,8 @@ export interface PinnedRoot {
   readonly config: FilesRoot;
   readonly names: readonly string[];
   readonly directory: Pinned;
+  /** The one mount that a walk stays on (`mountOf`). */
+  readonly mount: string;
   /** Identities of the other roots: a walk from this one never enters them, by whatever name. */
   readonly others: ReadonlySet<string>;
   /** Their paths: what was put in another root's place is not taken for part of this one. */
@@ -88,9 +98,13 @@ async function pinRoot(config: FilesRoot): Promise<Result<UnrelatedRoot>> {
   const directory = pinAbsolute(config.path);
   if (!directory.ok) return fault(`root ${shown(config)}: ${sentenceOf(directory.fault)}`);
   const objection = await objectionTo(directory.value, config.path);
-  if (objection === undefined) return ok({ config, names: names.value, directory: directory.value });
+  if (objection === undefined) return ok(rooted(config, names.value, directory.value));
   letGo(directory.value);
   return fault(`root ${shown(config)}: ${objection}`);
+}
+
+function rooted(config: FilesRoot, names: readonly string[], directory: Pinned): UnrelatedRoot {
+  return { config, names, directory, mount: mountOf(directory) };
 }
 
 async function objectionTo(directory: Pinned, path: string): Promise<string | undefined> {

@@ -4,12 +4,13 @@
 // refused. So what is reached lies where the path says, at the moment each name was looked up,
 // whoever swaps things meanwhile.
 
-import { fault, ok, type Result } from "../../base/faults.ts";
+import { fault, type Result } from "../../base/faults.ts";
 import {
   type EntryName,
   identityOf,
   letGo,
   mayLeadTo,
+  mountOf,
   type Pinned,
   pinAgain,
   pinChild,
@@ -60,11 +61,10 @@ export function pinExact(root: PinnedRoot, parent: Pinned, name: string): Result
 /** One name from a listing of `parent`: a child that belongs to this root. */
 export function pinWithin(root: PinnedRoot, parent: Pinned, name: EntryName): Result<Pinned, FileFault> {
   const child = pinChild(parent, name);
-  if (!child.ok || !child.value.stat.isDirectory()) return child;
+  if (!child.ok) return child;
   if (root.others.has(identityOf(child.value.stat))) return refuse(child.value, "other_root");
-  // Directories only: an overlay may give its files other device numbers.
-  if (child.value.stat.dev !== root.directory.stat.dev) return refuse(child.value, "other_filesystem");
-  return ok(child.value);
+  // Files too: a container's secrets are often single files, mounted one by one.
+  return mountOf(child.value) === root.mount ? child : refuse(child.value, "other_filesystem");
 }
 
 /** Runs `use` with what was pinned and closes it on every way out. */

@@ -17,7 +17,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { FILES_TOOLS } from "../../../src/roles/files/definitions.ts";
+import { letGo, mountOf, pinAbsolute } from "../../../src/roles/files/descriptor.ts";
+import { closeRoots, type PinnedRoot, pinRoots } from "../../../src/roles/files/roots.ts";
 import type { FilesTools } from "../../../src/roles/files/tools.ts";
+import { pinWithin } from "../../../src/roles/files/walk.ts";
 import { ask, contentOf, failureOf, heldOpen, rootOf, SECRET, scratch, toolsOver } from "./scratch.ts";
 import { namedPipe, unprivileged } from "./special.ts";
 
@@ -86,6 +89,38 @@ describe("a path out of the roots", () => {
       expect(failureOf(await ask(tools, "read_file", { path }))).toContain("another file system");
     }
     expect(contentOf(await ask(tools, "read_file", { path: "/etc/passwd" }))).toContain("root:");
+  });
+});
+
+describe("what is mounted within a root", () => {
+  it("is refused though it be a part of the same file system, files as well as directories", async () => {
+    const { root } = scratch();
+    mkdirSync(join(root, "secrets"));
+    writeFileSync(join(root, "token"), SECRET);
+    const pinned = await pinRoots([rootOf(root)]);
+    if (!pinned.ok) throw new Error(pinned.fault);
+    const [served] = pinned.value as [PinnedRoot];
+    for (const name of ["secrets", "token"]) {
+      const same = pinWithin(served, served.directory, name);
+      expect(same.ok).toBe(true);
+      if (same.ok) letGo(same.value);
+      // As the walk sees an entry that a bind mount covers: the same device, another mount.
+      const mounted = pinWithin({ ...served, mount: `${served.mount}0` }, served.directory, name);
+      expect(mounted).toEqual({ ok: false, fault: "other_filesystem" });
+    }
+    closeRoots(pinned.value);
+  });
+
+  it("is told apart by the kernel's own number of the mount", () => {
+    const mounts = ["/", "/proc"].map((path) => {
+      const pinned = pinAbsolute(path);
+      if (!pinned.ok) throw new Error(pinned.fault);
+      const mount = mountOf(pinned.value);
+      letGo(pinned.value);
+      return mount;
+    });
+    for (const mount of mounts) expect(mount).toMatch(/^[0-9]+$/);
+    expect(mounts[0]).not.toBe(mounts[1]);
   });
 });
 

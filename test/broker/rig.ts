@@ -1,0 +1,175 @@
+// The whole broker in memory: config as TOML, time and commits by hand, peers over stream pairs with
+// the real codec. `end` is the last line of every test: nothing may be held, run or logged that must not.
+
+import { createHash } from "node:crypto";
+import { expect } from "vitest";
+import { ROLE_LIMITS_DEFAULT } from "../../src/base/limits.ts";
+import type { LogFields, LogLevel } from "../../src/base/ports.ts";
+import { Broker } from "../../src/broker/broker.ts";
+import { compileConfig } from "../../src/host/config.ts";
+import { loadConditionCompiler } from "../../src/policy/conditions.ts";
+import type { Policy } from "../../src/policy/policy.ts";
+import { compileArgumentsSchema } from "../../src/policy/schema.ts";
+import type { PeerCredentials } from "../../src/session/peer.ts";
+import { MemoryStore } from "../../src/store/memory.ts";
+import { fakePorts, NOW_MS } from "../host/config_fixture.ts";
+import { FakeClock } from "./fake_clock.ts";
+import { HeldStore } from "./held_store.ts";
+import { RigPeer } from "./rig_peer.ts";
+import { socketPair } from "./socket_pair.ts";
+
+export const FRAME_TIMEOUT_MS = 30_000;
+export const REPLAY_FOR_MS = 86_400_000;
+
+/** Users of the roles in the tests' configs, as the fixture of the config tests names them. */
+const UIDS: Readonly<Record<string, number>> = {
+  agent: 1001,
+  other: 1001,
+  operator: 1002,
+  files: 1003,
+  mail: 1004,
+  frontend: 1005,
+};
+
+export interface LogLine {
+  readonly level: LogLevel;
+  readonly event: string;
+  readonly fields: LogFields;
+}
+
+export async function policyOf(toml: string): Promise<Policy> {
+  const ports = fakePorts({
+    loadConditions: loadConditionCompiler,
+    compileSchema: compileArgumentsSchema,
+  });
+  const read = await compileConfig(toml, "/etc/callgate/callgate.toml", ports);
+  if (!read.ok) throw new Error(`the test's config is wrong: ${JSON.stringify(read.fault)}`);
+  return read.value.config.policy;
+}
+
+export class Rig {
+  readonly clock: FakeClock;
+  readonly store: HeldStore;
+  readonly broker: Broker;
+  readonly log: LogLine[];
+  readonly #peers: RigPeer[] = [];
+  #calls = 1000n;
+  /** What the host says to a reload that is asked for over the wire. */
+  reload: { answer: () => Promise<string | undefined> };
+
+  private constructor(
+    clock: FakeClock,
+    store: HeldStore,
+    broker: Broker,
+    log: LogLine[],
+    reload: Rig["reload"],
+  ) {
+    this.clock = clock;
+    this.store = store;
+    this.broker = broker;
+    this.log = log;
+    this.reload = reload;
+  }
+
+  static async of(toml: string): Promise<Rig> {
+    const clock = new FakeClock(NOW_MS);
+    const log: LogLine[] = [];
+    const reload: Rig["reload"] = { answer: async () => undefined };
+    let broker: Broker | undefined;
+    const memory = new MemoryStore(clock, {
+      replayForMs: REPLAY_FOR_MS,
+      storedBytesMax: (role) =>
+        broker?.policy.roles.get(role)?.limits.stored_bytes ?? ROLE_LIMITS_DEFAULT.stored_bytes,
+    });
+    const store = new HeldStore(memory);
+    let random = 0;
+    broker = await Broker.create(await policyOf(toml), {
+      clock,
+      store,
+      log: (level, event, fields) => void log.push({ level, event, fields }),
+      random: (bytes) => (++random).toString(16).padStart(bytes * 2, "0"),
+      digest: (text) => createHash("sha256").update(text).digest("hex"),
+      frameTimeoutMs: FRAME_TIMEOUT_MS,
+      replayForMs: REPLAY_FOR_MS,
+      requestReload: () => reload.answer(),
+    });
+    return new Rig(clock, store, broker, log, reload);
+  }
+
+  /** A connection as that role, by its usual user or another. */
+  peer(role: string, peer: Partial<PeerCredentials> | undefined = {}): RigPeer {
+    const [ours, theirs] = socketPair();
+    const uid = UIDS[role] ?? 1999;
+    const credentials = { pid: 77, uid, gid: uid, groups: [], ...peer };
+    const rigPeer = new RigPeer(theirs, () => ++this.#calls);
+    this.#peers.push(rigPeer);
+    this.broker.accept(role, ours, peer === undefined ? undefined : credentials);
+    return rigPeer;
+  }
+
+  /** Lets everything happen that needs no time and no commit that is held. */
+  async settle(): Promise<void> {
+    for (let quiet = 0; quiet < 4; quiet += 1) {
+      const before = this.#activity();
+      await new Promise((turned) => setImmediate(turned));
+      if (this.clock.runAfterInput() || this.#activity() !== before) quiet = 0;
+    }
+  }
+
+  /** Lets time pass, with everything that is due in it. */
+  async pass(ms: number): Promise<void> {
+    await this.settle();
+    const untilMs = this.clock.nowMs() + ms;
+    while (this.clock.step(untilMs)) await this.settle();
+    await this.settle();
+  }
+
+  /** Writes what is held, and what comes of that, until nothing waits. */
+  async releaseAll(): Promise<void> {
+    await this.settle();
+    while (this.store.waiting > 0) {
+      this.store.release();
+      await this.settle();
+    }
+  }
+
+  async reloadWith(toml: string): Promise<void> {
+    this.broker.reload(await policyOf(toml));
+    await this.settle();
+  }
+
+  events(event: string): readonly LogLine[] {
+    return this.log.filter((line) => line.event === event);
+  }
+
+  #activity(): number {
+    const received = this.#peers.reduce((sum, peer) => sum + peer.received, 0);
+    return received + this.log.length + this.store.written.length;
+  }
+
+  /** Everybody leaves; then nothing is held and nothing runs, and the log held no word of anybody's. */
+  async end(): Promise<void> {
+    this.store.mode = "at_once";
+    await this.releaseAll();
+    for (const peer of this.#peers) {
+      peer.resume();
+      peer.vanish();
+    }
+    await this.settle();
+    await this.pass(3_600_000);
+    expect(this.broker.runningCalls).toBe(0);
+    for (const { role, ...held } of this.broker.holdings()) {
+      const nothing = { connections: 0, calls_in_flight: 0, queued_bytes_in: 0, queued_bytes_out: 0 };
+      expect({ role, ...held }).toEqual({ role, ...nothing });
+    }
+    expect(this.clock.timers).toBe(0);
+    expect(this.log.filter((line) => /CANARY|SECRET/i.test(JSON.stringify(line)))).toEqual([]);
+  }
+}
+
+/** Runs a test with a broker of that config, and looks after it whether everything was given back. */
+export async function withRig(toml: string, test: (rig: Rig) => Promise<void>): Promise<void> {
+  const rig = await Rig.of(toml);
+  await test(rig);
+  await rig.end();
+}

@@ -1,0 +1,98 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { DATA_CLASSES } from "../../src/base/labels.ts";
+import { CallArchive } from "../../src/store/archive.ts";
+import type { CallRecord } from "../../src/store/records.ts";
+
+const text = fc.string({ unit: "binary", maxLength: 40 }).filter((one) => one.isWellFormed());
+
+const records: fc.Arbitrary<CallRecord> = fc
+  .record({
+    session: fc.constantFrom("a", "b", "session-c"),
+    call: fc.oneof(fc.bigInt(0n, 20n), fc.bigInt(0n, 18_446_744_073_709_551_615n)),
+    tool: text,
+    arguments: text,
+    uid: fc.option(fc.nat({ max: 0xffff_ffff }), { nil: undefined }),
+    messages: fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 3 }),
+    class: fc.constantFrom(...DATA_CLASSES),
+    untrusted: fc.boolean(),
+    endedAtMs: fc.nat(),
+  })
+  .map(({ session, call, messages, class: dataClass, untrusted, ...rest }) => ({
+    ...rest,
+    key: { role: "agent", session, call },
+    state: "ended" as const,
+    messages: messages.map((bytes) => Buffer.from(bytes)),
+    labels: { class: dataClass, untrusted },
+  }));
+
+function record(call: bigint, endedAtMs: number, contentBytes = 10): CallRecord {
+  return {
+    key: { role: "agent", session: "s", call },
+    tool: "t",
+    arguments: "{}",
+    uid: 1,
+    state: "ended",
+    messages: [Buffer.alloc(contentBytes, Number(call % 251n))],
+    labels: { class: "internal", untrusted: false },
+    endedAtMs,
+  };
+}
+
+describe("the archive of ended calls", () => {
+  it("gives back exactly what it was given, and nothing for another name", () => {
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(records, { selector: ({ key }) => `${key.session} ${key.call}`, maxLength: 30 }),
+        (kept) => {
+          const archive = new CallArchive("agent");
+          for (const one of kept) archive.append(one);
+          for (const one of kept) expect(archive.find(one.key.session, one.key.call)).toEqual(one);
+          expect(archive.find("nobody", 1n)).toBeUndefined();
+        },
+      ),
+    );
+  });
+
+  it("lets the oldest go by bytes, and counts down to nothing", () => {
+    const archive = new CallArchive("agent");
+    const gone: bigint[] = [];
+    for (let call = 1n; call <= 5000n; call += 1n) archive.append(record(call, Number(call), 1000));
+    const { bytes } = archive;
+    archive.prune(bytes / 2, 0, (_, call) => gone.push(call));
+    expect(archive.bytes).toBeLessThanOrEqual(bytes / 2);
+    expect(gone).toEqual(Array.from({ length: gone.length }, (_, i) => BigInt(i + 1)));
+    expect(gone.length).toBeGreaterThan(2400);
+    expect(archive.find("s", gone.at(-1) ?? 0n)).toBeUndefined();
+    for (let call = BigInt(gone.length) + 1n; call <= 5000n; call += 97n)
+      expect(archive.find("s", call)).toEqual(record(call, Number(call), 1000));
+    archive.prune(0, 0, () => undefined);
+    expect(archive.bytes).toBe(0);
+  });
+
+  it("lets go by age what ended too long ago, and no more", () => {
+    const archive = new CallArchive("agent");
+    for (let call = 1n; call <= 10n; call += 1n) archive.append(record(call, Number(call)));
+    const gone: bigint[] = [];
+    archive.prune(Number.MAX_SAFE_INTEGER, 5, (_, call) => gone.push(call));
+    expect(gone).toEqual([1n, 2n, 3n, 4n]);
+    expect(archive.find("s", 5n)).toEqual(record(5n, 5));
+  });
+
+  it("holds a record larger than a segment among small ones", () => {
+    const archive = new CallArchive("agent");
+    const large = record(2n, 2, 3_000_000);
+    for (const one of [record(1n, 1), large, record(3n, 3)]) archive.append(one);
+    expect(archive.find("s", 2n)?.messages[0]?.equals(large.messages[0] ?? Buffer.alloc(0))).toBe(true);
+    expect(archive.find("s", 3n)).toEqual(record(3n, 3));
+  });
+
+  it("what was found stays as it was when more is appended and pruned", () => {
+    const archive = new CallArchive("agent");
+    archive.append(record(1n, 1, 500));
+    const found = archive.find("s", 1n);
+    for (let call = 2n; call < 5000n; call += 1n) archive.append(record(call, 2, 500));
+    archive.prune(10_000, 0, () => undefined);
+    expect(found).toEqual(record(1n, 1, 500));
+  });
+});
