@@ -1,6 +1,7 @@
 // One call as its user sees it, and the bookkeeping that makes its messages come exactly once although
 // connections come and go. It does not know the connection.
 
+import { join as joinLabels } from "../base/labels.ts";
 import type { ToolResponse, ToolResult } from "../wire/message.ts";
 import { CallgateError } from "./error.ts";
 import { joinParts } from "./parts.ts";
@@ -105,7 +106,10 @@ export class OpenCall implements Call {
       return known && !final ? "yes" : "no";
     }
     if (response.status !== "result" || this.#repeated === this.#parts.length) return "no";
-    if (final || !sameResult(response, this.#parts[this.#repeated]!)) return "contradiction";
+    const known = this.#parts[this.#repeated]!;
+    if (final || !sameResult(response, known)) return "contradiction";
+    // Labels may have risen since it was first given, and the whole must not claim less than any of its parts.
+    this.#parts[this.#repeated] = { ...known, ...joinLabels(known, response) };
     this.#repeated += 1;
     return "yes";
   }

@@ -7,6 +7,8 @@ import {
   isGrantId,
   isSessionPattern,
   isToolPattern,
+  type Pattern,
+  patternMatches,
   toolPatternMatches,
 } from "../base/ids.ts";
 import { DATA_CLASSES } from "../base/labels.ts";
@@ -195,6 +197,16 @@ export function mayBeAnnounced(tool: string, { roles }: Pick<Surroundings, "role
     if (policy.provides.some((prefix) => tool.startsWith(prefix))) return true;
   }
   return false;
+}
+
+/** Whether a tool that some role may announce could match. */
+export function couldBeAnnounced(pattern: Pattern, around: Pick<Surroundings, "roles">): boolean {
+  if (pattern.startsWith(BUILTIN_PREFIX)) return false;
+  if (!pattern.endsWith("*")) return mayBeAnnounced(pattern, around);
+  const base = pattern.slice(0, -1);
+  return [...around.roles.values()].some(({ policy }) =>
+    policy.provides.some((prefix) => patternMatches(pattern, prefix) || base.startsWith(prefix)),
+  );
 }
 
 /** Otherwise an argument that the condition never looks at could carry the harm. */

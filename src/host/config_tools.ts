@@ -188,7 +188,7 @@ function checkArguments(read: ToolRead, schema: ArgumentsSchema | undefined, rep
   }
 }
 
-function declaredArguments(schema: ArgumentsSchema): JsonObject {
+export function declaredArguments(schema: ArgumentsSchema): JsonObject {
   const properties = schema.source instanceof Map ? schema.source.get("properties") : undefined;
   return properties instanceof Map ? properties : new Map();
 }

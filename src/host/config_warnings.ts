@@ -1,11 +1,12 @@
 // What a config allows although it is dangerous, and what in it does nothing although it looks as
 // if it did. Only about configs without faults; a warning never changes a decision.
 
-import { BUILTIN_PREFIX, type Pattern, patternMatches, toolPatternMatches } from "../base/ids.ts";
+import { type Pattern, toolPatternMatches } from "../base/ids.ts";
 import { covers } from "../base/labels.ts";
 import type { Grant, ToolEffect } from "../policy/policy.ts";
+import { warnOfNoDestinations, warnOfUnknownArguments } from "./config_argument_warnings.ts";
 import { type ConfigWarning, inFileOrder, listed, type Position, quote } from "./config_faults.ts";
-import { BUILTIN_TOOLS, type GrantDraft, mayBeAnnounced, type Surroundings } from "./config_grants.ts";
+import { BUILTIN_TOOLS, couldBeAnnounced, type GrantDraft, type Surroundings } from "./config_grants.ts";
 import type { RoleDraft } from "./config_roles.ts";
 import type { ToolDraft } from "./config_tools.ts";
 
@@ -23,8 +24,14 @@ export function findWarnings(compiled: Compiled): readonly ConfigWarning[] {
   const warn: Warn = (code, at, message) => void warnings.push({ ...at, code, message });
   if (compiled.sameUserAt !== undefined) warn("same_user", compiled.sameUserAt, SAME_USER);
   for (const role of compiled.roles.values()) warnOfRole(role, compiled, warn);
-  for (const tool of compiled.tools.values()) warnOfTool(tool, compiled, warn);
-  for (const grant of compiled.grants) warnOfGrant(grant, compiled, warn);
+  for (const tool of compiled.tools.values()) {
+    warnOfTool(tool, compiled, warn);
+    warnOfNoDestinations(tool, warn);
+  }
+  for (const grant of compiled.grants) {
+    warnOfGrant(grant, compiled, warn);
+    warnOfUnknownArguments(grant, compiled, warn);
+  }
   return inFileOrder(warnings);
 }
 
@@ -285,14 +292,4 @@ function riskyTools(pattern: Pattern, compiled: Compiled): readonly string[] {
     .map(({ policy }) => policy.name);
   const configured = compiled.tools.has(pattern);
   return !configured && couldBeAnnounced(pattern, compiled) ? [...names, "announced tools"] : names;
-}
-
-/** Whether a tool that some role may announce could match. */
-function couldBeAnnounced(pattern: Pattern, compiled: Compiled): boolean {
-  if (pattern.startsWith(BUILTIN_PREFIX)) return false;
-  if (!pattern.endsWith("*")) return mayBeAnnounced(pattern, compiled);
-  const base = pattern.slice(0, -1);
-  return [...compiled.roles.values()].some(({ policy }) =>
-    policy.provides.some((prefix) => patternMatches(pattern, prefix) || base.startsWith(prefix)),
-  );
 }

@@ -24,6 +24,7 @@ import {
   negate,
   type Outcome,
   OVERRUN,
+  spend,
   TypeValue,
   type Value,
 } from "./condition_values.ts";
@@ -36,6 +37,8 @@ export interface Built {
 }
 
 const MACRO_DEPTH_MAX = 2;
+/** Of making a list, beside what its items cost. */
+const LIST_UNITS = 16;
 
 type SyntaxOf<K extends Syntax["kind"]> = Extract<Syntax, { kind: K }>;
 
@@ -183,6 +186,7 @@ class Builder {
   private list({ items, at }: SyntaxOf<"list">, variables: readonly string[]): Step {
     const steps = items.map((item) => this.step(item, variables));
     return (frame) => {
+      if (!spend(frame, LIST_UNITS + steps.length)) return OVERRUN;
       const values: Json[] = [];
       for (const step of steps) {
         const value = step(frame);

@@ -220,10 +220,14 @@ function requested([value]: readonly Value[], frame: Frame): Outcome {
   return spend(frame, requestedUnits(text, frame.request ?? "")) ? inRequest(text, frame.request) : OVERRUN;
 }
 
-/** Finding a word may cost its length at each place of the request; a word that is too long is not looked for. */
+/**
+ * A long word may nearly fit at each place of the request, a short one fit at many without being a word there.
+ * One that is too long is not looked for.
+ */
 function requestedUnits(word: string, request: string): number {
-  const chars = Math.min(word.length, TOKEN_CHARS_MAX);
-  return SCAN_UNITS / 2 + chars + request.length * (1 + chars / PART_CHARS_PER_UNIT);
+  const chars = Math.max(1, Math.min(word.length, TOKEN_CHARS_MAX));
+  const unitsPerPlace = 1 / 8 + 3 / chars + chars / 64;
+  return SCAN_UNITS / 2 + chars + request.length * unitsPerPlace;
 }
 
 export const FUNCTIONS: ReadonlyMap<string, FunctionSpec> = new Map<string, FunctionSpec>([

@@ -7,6 +7,7 @@ import { fault, ok, type Result } from "../base/faults.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import { loadCelParser, type SyntaxFault } from "./cel.ts";
 import { type Built, buildCondition } from "./condition_build.ts";
+import { argumentNamesIn } from "./condition_reads.ts";
 import { Fault, isInt64, kindOf, type Outcome } from "./condition_values.ts";
 import { loadPatternCompiler } from "./pattern.ts";
 
@@ -29,6 +30,8 @@ export type Verdict =
 
 export interface Condition {
   readonly source: string;
+  /** Members of `args` that it asks for by name. */
+  readonly argumentNames: ReadonlySet<string>;
   /** Pure, synchronous, bounded; never throws. */
   evaluate(input: ConditionInput): Verdict;
 }
@@ -58,7 +61,8 @@ export async function loadConditionCompiler(): Promise<ConditionCompiler> {
       if (!parsed.ok) return fault(inOwnersTerms(source, parsed.fault));
       const built = buildCondition(parsed.value, (at) => placeIn(source, at), patterns);
       if (!built.ok) return fault(inOwnersTerms(source, built.fault));
-      return ok({ source, evaluate: (input) => evaluate(built.value, input, ranges) });
+      const argumentNames = argumentNamesIn(parsed.value);
+      return ok({ source, argumentNames, evaluate: (input) => evaluate(built.value, input, ranges) });
     },
   };
 }

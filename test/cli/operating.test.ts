@@ -16,12 +16,15 @@ import { WirePeer } from "../daemon/wire_peer.ts";
 /** Users that no account needs to exist for. */
 const FRONT = 54_321;
 const BOT = 54_322;
+const OPS = 54_323;
 
 const CONFIG = (docs: string) => `
 [roles.agent]
 anyone = true
 [roles.files]
 anyone = true
+[roles.extra]
+users = [0]
 provides = ["extra."]
 [roles.slow]
 anyone = true
@@ -93,8 +96,8 @@ effect = "allow"
 taint_max = "restricted"
 taint_untrusted = true
 [[grants]]
-id = "files-announces"
-role = "files"
+id = "extra-announces"
+role = "extra"
 tools = ["callgate.tools.announce"]
 effect = "allow"
 taint_max = "restricted"
@@ -249,7 +252,7 @@ describe("callgate call", () => {
     await once(socket, "connect");
     socket.pause();
     const words = [callgate(), "call", "read_file", JSON.stringify({ path: plan }), "--fd", "3"];
-    const child = spawn(process.execPath, words, { stdio: ["ignore", "pipe", "inherit", socket] });
+    const child = spawn(process.execPath, words, { stdio: ["ignore", "pipe", "ignore", socket] });
     const [out] = await Promise.all([text(child.stdout as Readable), once(child, "close")]);
     expect([out, child.exitCode]).toEqual(["Ship on Friday.\n", 0]);
   });
@@ -275,7 +278,7 @@ describe("an operator's commands", () => {
   it("status shows roles and load as lines for people, and as JSON", async () => {
     const ran = await as("operator", "status");
     expect(ran).toMatchObject({ status: 0, err: "" });
-    expect(ran.out).toMatch(/^role: operator\ndraining: false\npolicy: [0-9a-f]{64}\npolicy_stale: -\n/);
+    expect(ran.out).toMatch(/^role: operator\ndraining: false\npolicy: [0-9a-f]{64}\npolicy_stale: false\n/);
     expect(ran.out).toContain("\nroles:\n  - role: agent\n    connections: 0\n");
     expect(await shown("operator", "status")).toMatchObject({ role: "operator", running_calls: 0 });
   });
@@ -380,7 +383,7 @@ describe("an operator's commands", () => {
   it("an announced tool is shown whole, accepted by its digest and then in service", async () => {
     const description = `Adds. ${"x".repeat(500)} \u202e`;
     const provider = await provide({
-      to: { path: daemon.socket("files") },
+      to: { path: daemon.socket("extra") },
       tools: { "extra.add": ({ args }) => String(Number(args?.["a"]) + Number(args?.["b"])) },
       announce: [{ name: "extra.add", description, schema: { type: "object" } }],
     });
@@ -393,7 +396,13 @@ describe("an operator's commands", () => {
     const digest = /"digest":"([0-9a-f]{64})"/.exec(JSON.stringify(diff))?.[1] ?? "";
     const wrong = await as("operator", "tools", "accept", "extra.add", "0".repeat(64));
     expect(wrong.status).toBe(4);
-    expect((await as("operator", "tools", "accept", "extra.add", digest)).status).toBe(0);
+    const words = ["tools", "accept", "extra.add", digest, "--socket", daemon.socket("operator")];
+    // Nobody accepts what their own user offers.
+    expect(await run(words)).toMatchObject({
+      status: 4,
+      err: expect.stringContaining("of their own role or user"),
+    });
+    expect(await run(words, { uid: OPS })).toMatchObject({ status: 0 });
     expect(JSON.stringify(await shown("operator", "tools", "list", "--prefix", "extra."))).toContain("Adds.");
     await provider.close();
   });

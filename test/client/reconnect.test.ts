@@ -173,6 +173,19 @@ describe("a connection lost in the middle of a call", () => {
     expect(await fine.final).toEqual(result("fine"));
   });
 
+  it("never claims lower labels for the whole than a part had when it came again", async () => {
+    const { caller, peer } = await connected();
+    const call = caller.call("t", {});
+    const next = reading(call);
+    peer.answer((await peer.request()).id, result("one "), false);
+    await next();
+    const other = await restarted();
+    const { id } = await other.request();
+    other.answer(id, result("one ", { class: "restricted", untrusted: true }), false);
+    other.answer(id, result("two"));
+    expect(await call.final).toEqual(result("one two", { class: "restricted", untrusted: true }));
+  });
+
   it("ends a watch of the broker's own that has begun with lost, since its parts are not recorded", async () => {
     const { caller, peer } = await connected();
     const watch = caller.call("callgate.approvals.watch", {});

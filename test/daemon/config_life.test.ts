@@ -44,18 +44,18 @@ describe("a config that is wrong", () => {
   it("keeps the old policy at a reload; status says so, with the line, until a good one comes", async () => {
     const daemon = await Daemon.start(ECHO);
     const before = await status(daemon);
-    expect(before["policy_stale"]).toBe(null);
+    expect(before["policy_stale"]).toBe(false);
     daemon.place.write(BAD);
     daemon.signal("SIGHUP");
     await daemon.event("config.refused");
     expect(daemon.count("config.fault", ({ line }) => line === badLine)).toBe(1);
     const stale = await status(daemon);
     expect(stale["policy"]).toBe(before["policy"]);
-    expect(stale["policy_stale"]).toMatch(new RegExp(`^line ${badLine}: `));
+    expect(stale["policy_stale_because"]).toMatch(new RegExp(`^line ${badLine}: `));
     daemon.place.write(`${ECHO}\n# another\n`);
     daemon.signal("SIGHUP");
     const { policy } = await daemon.event("config.reloaded");
-    expect(await status(daemon)).toMatchObject({ policy, policy_stale: null });
+    expect(await status(daemon)).toMatchObject({ policy, policy_stale: false });
     expect(policy).not.toBe(before["policy"]);
   });
 
@@ -135,7 +135,7 @@ describe("a reload", () => {
     daemon.signal("SIGHUP");
     expect((await daemon.event("config.refused"))["why"]).toContain("is something else than a socket");
     expect(statSync(daemon.socket("agent")).mode & 0o777).toBe(0o666);
-    expect((await status(daemon))["policy_stale"]).toContain("is something else than a socket");
+    expect((await status(daemon))["policy_stale_because"]).toContain("is something else than a socket");
   });
 
   it("that is asked for while one runs reads the file again", async () => {
@@ -150,7 +150,7 @@ describe("a reload", () => {
     daemon.place.write(ECHO);
     daemon.signal("SIGHUP");
     await daemon.event("config.reloaded", (line) => line["policy"] !== policy, daemon.lines.length);
-    expect((await status(daemon))["policy_stale"]).toBe(null);
+    expect((await status(daemon))["policy_stale"]).toBe(false);
   });
 });
 

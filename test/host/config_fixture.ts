@@ -35,6 +35,7 @@ const GROUP = [
 
 // Shared, so that two compiled configs are equal where their texts mean the same.
 const accepts = (): undefined => undefined;
+const NO_NAMES: ReadonlySet<string> = new Set();
 const matchesNever = (): Verdict => ({ kind: "no_match" });
 
 function compileSchema(
@@ -51,7 +52,9 @@ export function fakePorts(changes: Partial<ConfigPorts> = {}): ConfigPorts {
     identities: identitiesOf(PASSWD, GROUP),
     loadConditions: async () => ({
       compile: (source) =>
-        source.includes("((") ? fault("unbalanced parenthesis") : ok({ source, evaluate: matchesNever }),
+        source.includes("((")
+          ? fault("unbalanced parenthesis")
+          : ok({ source, argumentNames: NO_NAMES, evaluate: matchesNever }),
     }),
     compileSchema: async (schema) => compileSchema(schema),
     readRelative: async (path) =>

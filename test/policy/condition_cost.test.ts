@@ -96,6 +96,11 @@ describe("a budget", () => {
     const word = "w".repeat(1000);
     const request = `${"pay the bill ".repeat(1000)}${word}`;
     expect(kindOf("in_request(args.w)", JSON.stringify({ w: word }), { request })).toBe("match");
+    const to = Array.from({ length: 80 }, (_, index) => `somebody${index}@mail.test`);
+    const letter = `${to.join(" ")} ${"and so on ".repeat(1000)}`;
+    expect(kindOf("args.to.all(x, in_request(x))", JSON.stringify({ to }), { request: letter })).toBe(
+      "match",
+    );
   });
 
   it("is large enough for what owners write over large arguments", () => {

@@ -58,6 +58,7 @@ export interface FakeCondition extends Condition {
 export function condition(verdict: Verdict["kind"] | ((input: ConditionInput) => Verdict)): FakeCondition {
   const inputs: ConditionInput[] = [];
   return {
+    argumentNames: new Set(),
     source: typeof verdict === "string" ? verdict : "fake",
     inputs,
     evaluate(input) {

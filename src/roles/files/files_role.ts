@@ -5,6 +5,7 @@ import { fault, ok, type Result } from "../../base/faults.ts";
 import { type JsonObject, parseJson } from "../../base/json.ts";
 import { ARGUMENTS_LIMITS } from "../../base/limits.ts";
 import type { Address } from "../../client/address.ts";
+import type { ReconnectOptions } from "../../client/backoff.ts";
 import { CallgateError } from "../../client/error.ts";
 import type { Handled, Handler } from "../../client/jobs.ts";
 import { type Provider, provide } from "../../client/provider.ts";
@@ -23,6 +24,8 @@ export interface FilesRoleOptions {
   /** Whether the tools are announced, for which the role needs a grant. Default false: the config names them. */
   readonly announce?: boolean | undefined;
   readonly limits?: FilesLimits | undefined;
+  /** How long, among others, a broker that is not there is waited for. */
+  readonly reconnect?: ReconnectOptions | undefined;
 }
 
 export interface FilesRole {
@@ -75,6 +78,7 @@ async function connect(
       await provide({
         to: options.to,
         waitForBroker: true,
+        reconnect: options.reconnect,
         tools: Object.fromEntries(handlers),
         ...announce,
       }),

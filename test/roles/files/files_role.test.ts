@@ -75,7 +75,7 @@ describe("the files role", () => {
     expect((await serveFiles({ to, roots: ["docs"] })).ok).toBe(false);
     expect((await serveFiles({ to, roots: [join(base, "missing")] })).ok).toBe(false);
     const nowhere = { path: join(base, "nobody.sock") };
-    expect(await serveFiles({ to: nowhere, roots: [root] })).toEqual({
+    expect(await serveFiles({ to: nowhere, roots: [root], reconnect: { giveUpAfterMs: 1 } })).toEqual({
       ok: false,
       fault: expect.stringContaining("unreachable"),
     });
