@@ -90,7 +90,7 @@ function compareMessage(name: string, envelope: Envelope, roundMs: number): Rati
 
 const writer = new FrameWriter();
 
-function framed(message: Buffer): Buffer | undefined {
+function framed(message: Buffer): readonly Buffer[] {
   writer.append(7n, true, message);
   return writer.take();
 }

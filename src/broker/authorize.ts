@@ -5,7 +5,7 @@ import type { DenyReason } from "../base/faults.ts";
 import { type Decision, decide, type Subject } from "../policy/decision.ts";
 import type { RolePolicy } from "../policy/policy.ts";
 import type { Session, SessionRefusal } from "../session/sessions.ts";
-import type { AuditRecord, CallKey } from "../store/records.ts";
+import type { CallKey, DecisionRecord } from "../store/records.ts";
 import type { Admitted } from "./admit.ts";
 import type { Core, Runtime } from "./core.ts";
 
@@ -58,22 +58,17 @@ export function authorizeAgain(core: Core, session: Session, before: Authorized)
   return authorize(core, { ...subject, nowMs, taint });
 }
 
-export type DecisionAudit = Extract<AuditRecord, { readonly kind: "decision" }>;
-
-export function decisionRecord(key: CallKey, subject: Subject, decision: Decision): DecisionAudit {
+export function decisionRecord(key: CallKey, subject: Subject, decision: Decision): DecisionRecord {
   return {
-    kind: "decision",
-    decision: {
-      key,
-      tool: subject.tool,
-      atMs: subject.nowMs,
-      verdict: decision.kind,
-      row: decision.row,
-      grant: decision.grant?.id,
-      denied: decision.kind === "deny" ? decision.reason : undefined,
-      reason: decision.grant?.reason,
-      taint: subject.taint,
-    },
+    key,
+    tool: subject.tool,
+    atMs: subject.nowMs,
+    verdict: decision.kind,
+    row: decision.row,
+    grant: decision.grant?.id,
+    denied: decision.kind === "deny" ? decision.reason : undefined,
+    reason: decision.grant?.reason,
+    taint: subject.taint,
   };
 }
 

@@ -96,13 +96,10 @@ export function writeEnding(core: Core, live: LiveCall): void {
 function endingChanges(core: Core, live: LiveCall, ending: Ending): readonly Change[] {
   const { key, record } = live;
   const changes: Change[] = [...raise(core, live.session, ending.labels, key), ...(ending.changes ?? [])];
+  const { status, message, fault } = ending;
   if (ending.withdrawn) changes.push({ kind: "withdrawn", record });
-  else changes.push({ kind: "outcome", record, message: ending.message, atMs: core.clock.nowMs() });
-  const { status, fault } = ending;
-  changes.push({
-    kind: "audit",
-    record: { kind: "outcome", key, status, code: fault?.code, labels: live.labels },
-  });
+  else
+    changes.push({ kind: "outcome", record, message, status, code: fault?.code, atMs: core.clock.nowMs() });
   return changes;
 }
 

@@ -64,6 +64,8 @@ export function question(authorized: Authorized): CallFault | undefined {
 
 /** How a recorded call runs, and what its taint reaches before it does. */
 export interface Runner {
+  /** The provider's role; undefined: the broker itself. */
+  readonly provider: string | undefined;
   spread(live: LiveCall): readonly Change[];
   run(live: LiveCall): void;
 }
@@ -78,15 +80,9 @@ export function recordIntent(
   runner: Runner,
 ): void {
   const live = newCall(admitted, session, tool);
-  const { key, record } = live;
   core.live.add(live);
   admitted.asker.live = live;
-  const changes: Change[] = [
-    decisionRecordChange(live, authorized),
-    ...runner.spread(live),
-    { kind: "intent", record },
-    { kind: "audit", record: { kind: "dispatch", key, tool: tool.name, provider: tool.role } },
-  ];
+  const changes: Change[] = [...runner.spread(live), intent(live, authorized, runner)];
   write(core, live, changes, (unwritten) => {
     live.unwritten -= 1;
     if (unwritten !== undefined) return refuseUnwritten(core, live);
@@ -95,8 +91,8 @@ export function recordIntent(
   });
 }
 
-function decisionRecordChange(live: LiveCall, { subject, decision }: Authorized): Change {
-  return { kind: "audit", record: decisionRecord(live.key, subject, decision) };
+function intent({ key, record }: LiveCall, { subject, decision }: Authorized, { provider }: Runner): Change {
+  return { kind: "intent", record, decision: decisionRecord(key, subject, decision), provider };
 }
 
 function newCall({ asker, request, args, nowMs }: Admitted, session: Session, tool: ToolPolicy): LiveCall {
@@ -150,7 +146,11 @@ function stillStands(core: Core, live: LiveCall, { runtime, subject }: Authorize
 
 /** Runs on the provider's least loaded connection. */
 export function onProvider(core: Core, located: Located, args: JsonString): Runner {
-  return { spread: (live) => spread(core, live), run: (live) => invoke(core, live, located, args) };
+  return {
+    provider: located.tool.role,
+    spread: (live) => spread(core, live),
+    run: (live) => invoke(core, live, located, args),
+  };
 }
 
 /** The call's taint reaches the provider as a caller, and the tool's store where the call can change it. */

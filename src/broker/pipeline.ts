@@ -4,6 +4,7 @@
 import type { CallFault, DenyReason } from "../base/faults.ts";
 import type { RolePolicy } from "../policy/policy.ts";
 import type { Session } from "../session/sessions.ts";
+import type { DecisionRecord } from "../store/records.ts";
 import type { JsonString } from "../wire/json_string.ts";
 import type { ToolRequest } from "../wire/message.ts";
 import { type Admitted, capacityFault, parse, protocolBreak, take } from "./admit.ts";
@@ -13,7 +14,6 @@ import {
   type Authorization,
   authorize,
   authorizeAgain,
-  type DecisionAudit,
   decisionRecord,
   sessionDenial,
   subjectOf,
@@ -133,27 +133,26 @@ function deny(
   const key = { role, session: request.session, call: request.call };
   const taint = core.sessions.roleTaint(role);
   writeDenial(core, admitted, reason, {
-    kind: "decision",
-    decision: {
-      key,
-      tool: request.tool,
-      atMs: nowMs,
-      verdict: "deny",
-      row,
-      grant: undefined,
-      denied: reason,
-      reason: why,
-      taint,
-    },
+    key,
+    tool: request.tool,
+    atMs: nowMs,
+    verdict: "deny",
+    row,
+    grant: undefined,
+    denied: reason,
+    reason: why,
+    taint,
   });
 }
 
-function writeDenial(core: Core, admitted: Admitted, reason: DenyReason, record: DecisionAudit): void {
+function writeDenial(core: Core, admitted: Admitted, reason: DenyReason, decision: DecisionRecord): void {
   const { asker, request } = admitted;
-  const { row, grant } = record.decision;
+  const { row, grant } = decision;
   core.log("warn", "call.denied", { ...named(core, asker.peer, request), reason, row, grant });
   // A denial that can't be written down is still a denial.
-  write(core, asker, [{ kind: "audit", record }], () => answer(core, asker, deniedMessage(reason)));
+  write(core, asker, [{ kind: "audit", record: { kind: "decision", decision } }], () =>
+    answer(core, asker, deniedMessage(reason)),
+  );
 }
 
 /** Ends a request before anything ran. Not recorded for replay: asked again it is decided afresh. */

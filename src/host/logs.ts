@@ -42,18 +42,34 @@ export function openLog({ level, fd, journal, heldBytesMax = HELD_BYTES_MAX }: L
     {
       level,
       base: null,
-      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      timestamp: isoTime(Date.now),
       formatters: { level: (label) => ({ level: label }) },
     },
     journal ? withPriority(writer) : writer,
   );
-  const log: Log = (at: LogLevel, event: string, fields: LogFields) => logger[at]({ event, ...fields });
+  const log: Log = (at: LogLevel, event: string, fields: LogFields) => {
+    if (logger.isLevelEnabled(at)) logger[at]({ event, ...fields });
+  };
   return {
     log,
     setLevel(next) {
       logger.level = next;
     },
     flush: () => writer.flush(),
+  };
+}
+
+/** The time as a member of the line, made once a millisecond. */
+function isoTime(nowMs: () => number): () => string {
+  let madeAtMs = Number.NaN;
+  let made = "";
+  return () => {
+    const now = nowMs();
+    if (now !== madeAtMs) {
+      madeAtMs = now;
+      made = `,"time":"${new Date(now).toISOString()}"`;
+    }
+    return made;
   };
 }
 

@@ -98,19 +98,22 @@ function buildMembers(site: Site): Evaluate | undefined {
       if (!run.chargeText(name.length)) return undefined;
       const own = declared.get(name);
       const inside = within(place, own === undefined ? UNDECLARED : name);
-      const schemas = patterned
-        .filter(({ pattern }) => pattern.matches(name, run))
-        .map(({ schema }) => schema);
-      if (own !== undefined) schemas.unshift(own);
-      if (schemas.length === 0 && others !== undefined) {
-        if (others.node.schema === false) return unknownMember(place, allowed);
-        schemas.push(others);
-      }
-      for (const schema of schemas) {
+      const wrongOwn = own?.evaluate(member, inside, run, undefined);
+      if (wrongOwn !== undefined) return wrongOwn;
+      let evaluated = own !== undefined;
+      for (const { pattern, schema } of patterned) {
+        if (!pattern.matches(name, run)) continue;
+        evaluated = true;
         const wrong = schema.evaluate(member, inside, run, undefined);
         if (wrong !== undefined) return wrong;
       }
-      if (schemas.length > 0) seen?.names.add(name);
+      if (!evaluated && others !== undefined) {
+        if (others.node.schema === false) return unknownMember(place, allowed);
+        evaluated = true;
+        const wrong = others.evaluate(member, inside, run, undefined);
+        if (wrong !== undefined) return wrong;
+      }
+      if (evaluated) seen?.names.add(name);
     }
     return undefined;
   };

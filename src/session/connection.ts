@@ -66,8 +66,8 @@ export class Connection {
   /** Of those, in the writer. */
   #answersGathered = 0;
   /** Taken from the writer and not yet handed to the stream, and the answers in it. */
-  #block: Buffer | undefined;
-  #blockAnswers = 0;
+  #parts: readonly Buffer[] = [];
+  #partsAnswers = 0;
   #writing = false;
   #flushAsked = false;
   #frameDeadline: (() => void) | undefined;
@@ -165,7 +165,7 @@ export class Connection {
   }
 
   #end(withinMs: number): void {
-    while (this.#takeBlock()) this.#hand(this.#block?.length ?? 0);
+    while (this.#takeParts()) this.#hand(Number.POSITIVE_INFINITY);
     this.#state = "closing";
     this.#watchFrame(true);
     if (!this.#reading) this.#stream.resume(); // else the peer's own end would never be seen
@@ -262,29 +262,40 @@ export class Connection {
 
   /** One write at a time; what comes meanwhile is gathered for the next. */
   #flush(): void {
-    if (!this.writable || this.#writing || !this.#takeBlock()) return;
+    if (!this.writable || this.#writing || !this.#takeParts()) return;
     this.#hand(WRITE_BYTES_MAX);
     if (this.#stream.writableLength > 0) this.#armWriteDeadline(); // the kernel did not take all of it at once
     if (this.#answerBytes > READ_PAUSE_BYTES) this.#stopReading();
   }
 
-  #takeBlock(): boolean {
-    if (this.#block !== undefined) return true;
-    this.#block = this.#writer.take();
-    this.#blockAnswers = this.#answersGathered;
+  #takeParts(): boolean {
+    if (this.#parts.length > 0) return true;
+    this.#parts = this.#writer.take();
+    this.#partsAnswers = this.#answersGathered;
     this.#answersGathered = 0;
-    return this.#block !== undefined;
+    return this.#parts.length > 0;
   }
 
-  /** Hands the first bytes of the block to the stream; its answers count as written with the last of them. */
+  /** Hands the first of what was taken to the stream, in one write; its answers count as written with the last of it. */
   #hand(bytesMax: number): void {
-    const block = this.#block!;
-    const all = block.length <= bytesMax;
-    const bytes = all ? block : block.subarray(0, bytesMax);
-    const answers = all ? this.#blockAnswers : 0;
-    this.#block = all ? undefined : block.subarray(bytesMax);
+    const [now, later] = firstBytes(this.#parts, bytesMax);
+    const answers = later.length === 0 ? this.#partsAnswers : 0;
+    this.#parts = later;
     this.#writing = true;
-    this.#stream.write(bytes, () => this.#written(bytes.length, answers));
+    this.#writeAll(now, answers);
+  }
+
+  #writeAll(parts: readonly Buffer[], answers: number): void {
+    const stream = this.#stream;
+    const bytes = parts.reduce((sum, part) => sum + part.length, 0);
+    const written = () => this.#written(bytes, answers);
+    if (parts.length === 1) {
+      stream.write(parts[0], written);
+      return;
+    }
+    stream.cork();
+    for (const [i, part] of parts.entries()) stream.write(part, i === parts.length - 1 ? written : undefined);
+    stream.uncork();
   }
 
   #written(length: number, answers: number): void {
@@ -296,7 +307,7 @@ export class Connection {
     this.#writeDeadline?.();
     this.#writeDeadline = undefined;
     this.#writing = false;
-    if (this.#block !== undefined)
+    if (this.#parts.length > 0)
       this.#flush(); // else the loop turn's own flush takes what was gathered
     else if (this.#queuedBytes > 0) this.#askFlush();
     if (!this.#reading && this.#answerBytes <= READ_PAUSE_BYTES / 2 && this.readable) this.#readOn();
@@ -339,4 +350,26 @@ export class Connection {
     this.#farewell?.();
     this.#options.receiver.closed(this);
   }
+}
+
+const NO_PARTS: readonly Buffer[] = [];
+
+/** The parts that begin within the first `bytesMax` bytes, the last of them cut there, and the rest. */
+function firstBytes(
+  parts: readonly Buffer[],
+  bytesMax: number,
+): readonly [readonly Buffer[], readonly Buffer[]] {
+  let room = bytesMax;
+  for (const [i, part] of parts.entries()) {
+    if (part.length <= room) {
+      room -= part.length;
+      continue;
+    }
+    const cut = room > 0 ? [part.subarray(0, room)] : [];
+    return [
+      [...parts.slice(0, i), ...cut],
+      [part.subarray(room), ...parts.slice(i + 1)],
+    ];
+  }
+  return [parts, NO_PARTS];
 }

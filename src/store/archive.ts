@@ -6,9 +6,13 @@ import { DATA_CLASSES } from "../base/labels.ts";
 import type { CallRecord } from "./records.ts";
 
 const SEGMENT_BYTES = 1_048_576;
-/** Bytes of a record's fixed part: ended, uid, call, labels and uid's presence, lengths. */
-const FIXED_BYTES = 8 + 4 + 8 + 1 + 4 * 4;
+/** Where a record's fixed part has what; the numbers are little-endian. */
+const AT = { ended: 0, call: 8, uid: 16, flags: 20, texts: 24, lengths: 28, messages: 36 } as const;
+const FIXED_BYTES = 40;
 const LENGTH_BYTES = 4;
+/** From this size on a message is kept as the buffer that it is, not copied; its length then has this bit. */
+const LARGE_BYTES = 8192;
+const LARGE = 0x8000_0000;
 /** Charged beside a record's bytes: its place in the index. */
 const INDEX_BYTES = 64;
 const NO_UID = 0x80;
@@ -22,6 +26,9 @@ interface Place {
 
 interface Segment {
   readonly bytes: Buffer;
+  readonly view: DataView;
+  /** Large messages of its records, in order; let go with their record. */
+  readonly large: (Buffer | undefined)[];
   filled: number;
   /** Offsets of its records, in order. */
   readonly records: number[];
@@ -50,31 +57,33 @@ export class CallArchive {
   append(record: CallRecord): void {
     const { session, call } = record.key;
     const { segment, at } = this.#reserve(record);
-    const end = writeRecord(segment.bytes, at, record);
-    segment.filled = end;
+    segment.filled = writeRecord(segment, at, record);
     segment.records.push(at);
-    this.#bytes += end - at + INDEX_BYTES;
-    const number = this.#firstNumber + this.#segments.length - 1;
+    this.#bytes += chargedBytes(segment, segment.records.length - 1);
+    const position = (this.#firstNumber + this.#segments.length - 1) * SEGMENT_BYTES + at;
     const calls = this.#index.get(session);
-    if (calls === undefined) this.#index.set(session, new Map([[call, number * SEGMENT_BYTES + at]]));
-    else calls.set(call, number * SEGMENT_BYTES + at);
+    if (calls === undefined) this.#index.set(session, new Map([[call, position]]));
+    else calls.set(call, position);
   }
 
   find(session: string, call: bigint): CallRecord | undefined {
     const position = this.#index.get(session)?.get(call);
     if (position === undefined) return undefined;
     const segment = this.#segments[Math.floor(position / SEGMENT_BYTES) - this.#firstNumber];
-    return segment && readRecord(segment.bytes, position % SEGMENT_BYTES, this.#role);
+    return segment && readRecord(segment, position % SEGMENT_BYTES, this.#role);
   }
 
   /** Lets the oldest go while there are more than `bytesMax`, or that ended before `endedBeforeMs`. */
   prune(bytesMax: number, endedBeforeMs: number, gone: (session: string, call: bigint) => void): void {
     for (let place = this.#oldest(); place !== undefined; place = this.#oldest()) {
       const { segment, at } = place;
-      if (this.#bytes <= bytesMax && segment.bytes.readDoubleLE(at) >= endedBeforeMs) return;
-      const key = readKey(segment.bytes, at);
+      if (this.#bytes <= bytesMax && segment.view.getFloat64(at + AT.ended, true) >= endedBeforeMs) return;
+      const key = readKey(segment, at);
+      this.#bytes -= chargedBytes(segment, segment.oldest);
+      forEachMessage(segment, at, (_, index) => {
+        if (index !== undefined) segment.large[index] = undefined;
+      });
       segment.oldest += 1;
-      this.#bytes -= recordEnd(segment, segment.oldest) - at + INDEX_BYTES;
       const calls = this.#index.get(key.session);
       calls?.delete(key.call);
       if (calls?.size === 0) this.#index.delete(key.session);
@@ -99,80 +108,105 @@ export class CallArchive {
     if (last !== undefined && last.bytes.length - last.filled >= needed)
       return { segment: last, at: last.filled };
     const bytes = Buffer.allocUnsafeSlow(Math.max(SEGMENT_BYTES, needed));
-    const segment: Segment = { bytes, filled: 0, records: [], oldest: 0 };
+    const view = new DataView(bytes.buffer);
+    const segment: Segment = { bytes, view, large: [], filled: 0, records: [], oldest: 0 };
     this.#segments.push(segment);
     return { segment, at: 0 };
   }
 }
 
-function recordEnd(segment: Segment, next: number): number {
-  return segment.records[next] ?? segment.filled;
+/** Of the record with that number in its segment: its bytes, its large messages, its place in the index. */
+function chargedBytes(segment: Segment, number: number): number {
+  const at = segment.records[number]!;
+  let bytes = (segment.records[number + 1] ?? segment.filled) - at + INDEX_BYTES;
+  forEachMessage(segment, at, (message, index) => {
+    if (index !== undefined) bytes += message.length;
+  });
+  return bytes;
 }
 
 /** A UTF-16 unit takes at most three bytes of UTF-8. */
 function recordBytesMax({ key, tool, arguments: args, messages }: CallRecord): number {
   let bytes = FIXED_BYTES + (key.session.length + tool.length + args.length) * 3;
-  for (const message of messages) bytes += LENGTH_BYTES + message.length;
+  for (const message of messages) bytes += LENGTH_BYTES + Math.min(message.length, LARGE_BYTES);
   return bytes;
 }
 
-function writeRecord(bytes: Buffer, start: number, record: CallRecord): number {
-  const { key, uid, labels, messages } = record;
-  bytes.writeDoubleLE(record.endedAtMs, start);
-  bytes.writeUInt32LE(uid ?? 0, start + 8);
-  bytes.writeBigUInt64LE(key.call, start + 12);
+function writeRecord(segment: Segment, start: number, record: CallRecord): number {
+  const { bytes, view } = segment;
+  const { key, uid, labels, messages, tool } = record;
+  view.setFloat64(start + AT.ended, record.endedAtMs, true);
+  view.setBigUint64(start + AT.call, key.call, true);
+  view.setUint32(start + AT.uid, uid ?? 0, true);
   const flags = (uid === undefined ? NO_UID : 0) | (labels.untrusted ? UNTRUSTED : 0);
-  bytes[start + 20] = flags | DATA_CLASSES.indexOf(labels.class);
-  let at = start + FIXED_BYTES;
-  at = writeText(bytes, start + 21, at, key.session);
-  at = writeText(bytes, start + 25, at, record.tool);
-  at = writeText(bytes, start + 29, at, record.arguments);
-  bytes.writeUInt32LE(messages.length, start + 33);
-  for (const message of messages) {
-    bytes.writeUInt32LE(message.length, at);
-    bytes.set(message, at + LENGTH_BYTES);
-    at += LENGTH_BYTES + message.length;
-  }
+  view.setUint32(start + AT.flags, flags | DATA_CLASSES.indexOf(labels.class), true);
+  const textBytes = bytes.write(key.session + tool + record.arguments, start + FIXED_BYTES);
+  view.setUint32(start + AT.texts, textBytes, true);
+  view.setUint32(start + AT.lengths, key.session.length, true);
+  view.setUint32(start + AT.lengths + 4, tool.length, true);
+  view.setUint32(start + AT.messages, messages.length, true);
+  let at = start + FIXED_BYTES + textBytes;
+  for (const message of messages) at = writeMessage(segment, at, message);
   return at;
 }
 
-/** Writes a text at `at` and its length at `lengthAt`; returns the text's end. */
-function writeText(bytes: Buffer, lengthAt: number, at: number, text: string): number {
-  const length = bytes.write(text, at);
-  bytes.writeUInt32LE(length, lengthAt);
-  return at + length;
+function writeMessage({ bytes, view, large }: Segment, at: number, message: Buffer): number {
+  if (message.length >= LARGE_BYTES) {
+    view.setUint32(at, LARGE + large.push(message) - 1, true);
+    return at + LENGTH_BYTES;
+  }
+  view.setUint32(at, message.length, true);
+  bytes.set(message, at + LENGTH_BYTES);
+  return at + LENGTH_BYTES + message.length;
 }
 
-function readKey(bytes: Buffer, start: number): { readonly session: string; readonly call: bigint } {
+/** Each message of the record at `start`; `index` is its place among the segment's large ones. */
+function forEachMessage(
+  segment: Segment,
+  start: number,
+  each: (message: Buffer, index: number | undefined) => void,
+): void {
+  const { bytes, view, large } = segment;
+  let at = start + FIXED_BYTES + view.getUint32(start + AT.texts, true);
+  for (let left = view.getUint32(start + AT.messages, true); left > 0; left -= 1) {
+    const length = view.getUint32(at, true);
+    at += LENGTH_BYTES;
+    if (length >= LARGE) {
+      each(large[length - LARGE]!, length - LARGE);
+    } else {
+      each(bytes.subarray(at, at + length), undefined);
+      at += length;
+    }
+  }
+}
+
+/** A session id is ASCII by its grammar, and stands first. */
+function readKey(
+  { bytes, view }: Segment,
+  start: number,
+): { readonly session: string; readonly call: bigint } {
   const from = start + FIXED_BYTES;
-  const session = bytes.toString("latin1", from, from + bytes.readUInt32LE(start + 21)); // ASCII by its grammar
-  return { session, call: bytes.readBigUInt64LE(start + 12) };
+  const session = bytes.toString("latin1", from, from + view.getUint32(start + AT.lengths, true));
+  return { session, call: view.getBigUint64(start + AT.call, true) };
 }
 
-function readRecord(bytes: Buffer, start: number, role: string): CallRecord {
-  const flags = bytes[start + 20] ?? 0;
-  let at = start + FIXED_BYTES;
-  const text = (i: number): string => {
-    const from = at;
-    at += bytes.readUInt32LE(start + 21 + i * LENGTH_BYTES);
-    return bytes.toString("utf8", from, at);
-  };
-  const session = text(0);
-  const tool = text(1);
-  const args = text(2);
-  const messages = Array.from({ length: bytes.readUInt32LE(start + 33) }, () => {
-    const from = at + LENGTH_BYTES;
-    at = from + bytes.readUInt32LE(at);
-    return bytes.subarray(from, at);
-  });
+function readRecord(segment: Segment, start: number, role: string): CallRecord {
+  const { bytes, view } = segment;
+  const from = start + FIXED_BYTES;
+  const texts = bytes.toString("utf8", from, from + view.getUint32(start + AT.texts, true));
+  const sessionEnd = view.getUint32(start + AT.lengths, true);
+  const toolEnd = sessionEnd + view.getUint32(start + AT.lengths + 4, true);
+  const flags = view.getUint32(start + AT.flags, true);
+  const messages: Buffer[] = [];
+  forEachMessage(segment, start, (message) => messages.push(message));
   return {
-    key: { role, session, call: bytes.readBigUInt64LE(start + 12) },
-    tool,
-    arguments: args,
-    uid: (flags & NO_UID) === 0 ? bytes.readUInt32LE(start + 8) : undefined,
+    key: { role, session: texts.slice(0, sessionEnd), call: view.getBigUint64(start + AT.call, true) },
+    tool: texts.slice(sessionEnd, toolEnd),
+    arguments: texts.slice(toolEnd),
+    uid: (flags & NO_UID) === 0 ? view.getUint32(start + AT.uid, true) : undefined,
     state: "ended",
     messages,
     labels: { class: DATA_CLASSES[flags & 3] ?? "restricted", untrusted: (flags & UNTRUSTED) !== 0 },
-    endedAtMs: bytes.readDoubleLE(start),
+    endedAtMs: view.getFloat64(start + AT.ended, true),
   };
 }

@@ -63,16 +63,9 @@ export interface DecisionRecord {
   readonly taint: Labels;
 }
 
+/** What is written down for its own sake. That a call was decided, dispatched and ended is told by its changes. */
 export type AuditRecord =
   | { readonly kind: "decision"; readonly decision: DecisionRecord }
-  | { readonly kind: "dispatch"; readonly key: CallKey; readonly tool: string; readonly provider: string }
-  | {
-      readonly kind: "outcome";
-      readonly key: CallKey;
-      readonly status: string;
-      readonly code: FailCode | undefined;
-      readonly labels: Labels;
-    }
   | { readonly kind: "delivery"; readonly key: CallKey; readonly how: "joined" | "replayed" }
   | { readonly kind: "change"; readonly what: string; readonly by: string; readonly subject: string };
 
@@ -83,11 +76,25 @@ export type TaintScope =
   | { readonly of: "store"; readonly store: string; readonly key: string | undefined };
 
 export type Change =
-  | { readonly kind: "intent"; readonly record: CallRecord }
+  /** Decided so, and about to reach that provider (undefined: a tool of the broker's own). */
+  | {
+      readonly kind: "intent";
+      readonly record: CallRecord;
+      readonly decision: DecisionRecord;
+      readonly provider: string | undefined;
+    }
   /** Nothing ran after all: the intent is taken back, and the id is as good as unused. */
   | { readonly kind: "withdrawn"; readonly record: CallRecord }
   | { readonly kind: "message"; readonly record: CallRecord; readonly message: Buffer }
-  | { readonly kind: "outcome"; readonly record: CallRecord; readonly message: Buffer; readonly atMs: number }
+  /** The final message. The labels of all its messages are in the record. */
+  | {
+      readonly kind: "outcome";
+      readonly record: CallRecord;
+      readonly message: Buffer;
+      readonly status: "result" | "failed" | "denied";
+      readonly code: FailCode | undefined;
+      readonly atMs: number;
+    }
   | { readonly kind: "taint"; readonly scope: TaintScope; readonly labels: Labels; readonly by: CallKey }
   | { readonly kind: "session_opened"; readonly session: SessionRecord }
   | { readonly kind: "session_closed"; readonly role: string; readonly id: string }

@@ -45,16 +45,18 @@ export class FrameReader {
       this.#release();
       return undefined;
     }
+    let frameBytes = HEADER_BYTES + FRAME_BYTES_MAX;
     if (available >= HEADER_BYTES) {
-      const length = checkedLength(this.#chunk.readUInt32BE(this.#at));
-      if (available >= HEADER_BYTES + length) {
+      frameBytes = HEADER_BYTES + checkedLength(this.#chunk.readUInt32BE(this.#at));
+      if (available >= frameBytes) {
         const start = this.#at + HEADER_BYTES;
-        this.#at = start + length;
+        this.#at += frameBytes;
         return this.#chunk.subarray(start, this.#at);
       }
     }
-    this.#partial = Buffer.allocUnsafeSlow(Math.max(PARTIAL_BYTES_MIN, available));
-    this.#take(available);
+    // Room for twice what has arrived, not for what was declared; a frame that is mostly there gets all it needs.
+    this.#partial = Buffer.allocUnsafeSlow(Math.min(frameBytes, Math.max(PARTIAL_BYTES_MIN, available * 2)));
+    this.#take(available, frameBytes);
     this.#release();
     return undefined;
   }
@@ -72,14 +74,14 @@ export class FrameReader {
 
   #nextFromPartial(): Buffer | undefined {
     if (this.#filled < HEADER_BYTES) {
-      this.#take(HEADER_BYTES - this.#filled);
+      this.#take(HEADER_BYTES - this.#filled, HEADER_BYTES);
       if (this.#filled < HEADER_BYTES) {
         this.#release();
         return undefined;
       }
     }
     const frameBytes = HEADER_BYTES + checkedLength(this.#partial!.readUInt32BE(0));
-    this.#take(frameBytes - this.#filled);
+    this.#take(frameBytes - this.#filled, frameBytes);
     if (this.#filled < frameBytes) {
       this.#release();
       return undefined;
@@ -90,14 +92,12 @@ export class FrameReader {
     return body;
   }
 
-  /** Moves at most `wanted` bytes from the chunk to the partial frame, which at most doubles for them. */
-  #take(wanted: number): void {
+  /** Moves at most `wanted` bytes from the chunk to the partial frame, which at most doubles for them, up to its whole. */
+  #take(wanted: number, frameBytes: number): void {
     const bytes = Math.min(wanted, this.#chunk.length - this.#at);
     const needed = this.#filled + bytes;
     if (needed > this.#partial!.length) {
-      const grown = Buffer.allocUnsafeSlow(
-        Math.min(HEADER_BYTES + FRAME_BYTES_MAX, Math.max(needed, this.#partial!.length * 2)),
-      );
+      const grown = Buffer.allocUnsafeSlow(Math.max(needed, Math.min(frameBytes, needed * 2)));
       this.#partial!.copy(grown, 0, 0, this.#filled);
       this.#partial = grown;
     }
@@ -125,15 +125,20 @@ function envelopeHead(v: number, id: bigint, final: boolean): string {
 
 const CLOSE_BRACE = 0x7d;
 
-/** Writes one frame at `at`; the caller has made room for `frameBytes`. Returns the end. */
-function putFrame(target: Buffer, at: number, head: string, message: Buffer): number {
-  const bodyBytes = head.length + message.length + 1;
-  target.writeUInt32BE(bodyBytes, at);
+/** Writes a frame's length and its head at `at`; returns where the message goes. The caller has made room. */
+function putHead(target: Buffer, at: number, head: string, message: Buffer): number {
+  target.writeUInt32BE(head.length + message.length + 1, at);
   target.write(head, at + HEADER_BYTES, "latin1");
-  message.copy(target, at + HEADER_BYTES + head.length);
-  const end = at + HEADER_BYTES + bodyBytes;
-  target[end - 1] = CLOSE_BRACE;
-  return end;
+  return at + HEADER_BYTES + head.length;
+}
+
+/** Writes one frame at `at`; returns its end. The caller has made room. */
+function putFrame(target: Buffer, at: number, head: string, message: Buffer): number {
+  const start = putHead(target, at, head, message);
+  target.set(message, start);
+  const end = start + message.length;
+  target[end] = CLOSE_BRACE;
+  return end + 1;
 }
 
 function checkedBody(head: string, message: Buffer): number {
@@ -180,43 +185,64 @@ export function decodeFrame(
 }
 
 const BLOCK_BYTES = 16_384;
+/** From this size on a message is handed on as the buffer that it is, not copied. */
+const HANDED_ON_BYTES = 8192;
 
-/** Frames back to back, gathered for one write. */
+/** Frames back to back, gathered for one write. A message must not change once it is appended. */
 export class FrameWriter {
+  /** What is complete, in order; the block goes behind it. */
+  #parts: Buffer[] = [];
   #block: Buffer | undefined;
   #filled = 0;
+  #pendingBytes = 0;
 
   get pendingBytes(): number {
-    return this.#filled;
+    return this.#pendingBytes;
   }
 
   /** Appends a frame around a message that `encodeMessage` made. @throws FrameFault too_large, json; nothing is appended then */
   append(id: bigint, final: boolean, message: Buffer): void {
     const head = envelopeHead(PROTOCOL_VERSION, id, final);
     const frameBytes = checkedBody(head, message);
-    const block = this.#room(frameBytes);
-    this.#filled = putFrame(block, this.#filled, head, message);
+    if (message.length < HANDED_ON_BYTES) {
+      this.#filled = putFrame(this.#room(frameBytes), this.#filled, head, message);
+    } else {
+      this.#filled = putHead(this.#room(HEADER_BYTES + head.length), this.#filled, head, message);
+      this.#seal();
+      this.#parts.push(message);
+      this.#room(1)[this.#filled] = CLOSE_BRACE;
+      this.#filled += 1;
+    }
+    this.#pendingBytes += frameBytes;
   }
 
-  /** What was gathered, given away; undefined where there is nothing. */
-  take(): Buffer | undefined {
-    if (this.#block === undefined || this.#filled === 0) return undefined;
-    const bytes = this.#block.subarray(0, this.#filled);
-    // What is left of a block serves the next write, and the written part is never touched again. A block
-    // that had to grow is let go: a quiet connection must not hold on to what one burst took.
+  /** What was gathered, given away, in order; empty where there is nothing. */
+  take(): readonly Buffer[] {
+    this.#seal();
+    const parts = this.#parts;
+    this.#parts = [];
+    this.#pendingBytes = 0;
+    return parts;
+  }
+
+  /**
+   * What the block holds becomes a part and is never touched again; what is left of it serves on. A block
+   * for one large frame is let go: a quiet connection must not hold on to what one burst took.
+   */
+  #seal(): void {
+    if (this.#block === undefined || this.#filled === 0) return;
+    this.#parts.push(this.#block.subarray(0, this.#filled));
     const left =
       this.#block.buffer.byteLength === BLOCK_BYTES ? this.#block.subarray(this.#filled) : undefined;
     this.#block = left?.length ? left : undefined;
     this.#filled = 0;
-    return bytes;
   }
 
   #room(bytes: number): Buffer {
-    const block = this.#block;
-    if (block !== undefined && block.length - this.#filled >= bytes) return block;
-    const grown = Buffer.allocUnsafeSlow(Math.max(BLOCK_BYTES, this.#filled + bytes, this.#filled * 2));
-    block?.copy(grown, 0, 0, this.#filled);
-    this.#block = grown;
-    return grown;
+    if (this.#block !== undefined && this.#block.length - this.#filled >= bytes) return this.#block;
+    this.#seal();
+    if (this.#block === undefined || this.#block.length < bytes)
+      this.#block = Buffer.allocUnsafeSlow(Math.max(BLOCK_BYTES, bytes));
+    return this.#block;
   }
 }

@@ -13,7 +13,13 @@ const records: fc.Arbitrary<CallRecord> = fc
     tool: text,
     arguments: text,
     uid: fc.option(fc.nat({ max: 0xffff_ffff }), { nil: undefined }),
-    messages: fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 3 }),
+    messages: fc.array(
+      fc.oneof(
+        fc.uint8Array({ maxLength: 300 }),
+        fc.constantFrom(8191, 8192, 20_000).map((n) => new Uint8Array(n).fill(n % 251)),
+      ),
+      { maxLength: 3 },
+    ),
     class: fc.constantFrom(...DATA_CLASSES),
     untrusted: fc.boolean(),
     endedAtMs: fc.nat(),

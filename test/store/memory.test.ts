@@ -25,16 +25,30 @@ function recordOf(session: string, call: bigint, role = "agent"): CallRecord {
   };
 }
 
+function intend(store: MemoryStore, record: CallRecord): void {
+  const { key, tool } = record;
+  const decided = {
+    verdict: "allow",
+    row: "allow",
+    grant: "g",
+    denied: undefined,
+    reason: undefined,
+  } as const;
+  const decision = { key, tool, atMs: 0, taint: CLEAN, ...decided };
+  store.commit([{ kind: "intent", record, decision, provider: "files" }], () => undefined);
+}
+
 function end(store: MemoryStore, record: CallRecord, atMs: number): void {
-  store.commit([{ kind: "intent", record }], () => undefined);
-  store.commit([{ kind: "outcome", record, message: Buffer.from("m"), atMs }], () => undefined);
+  intend(store, record);
+  const ended = { message: Buffer.from("m"), status: "result", code: undefined } as const;
+  store.commit([{ kind: "outcome", record, atMs, ...ended }], () => undefined);
 }
 
 describe("the store in memory", () => {
   it("keeps a call from its intent on, and forgets one that was withdrawn", () => {
     const { store } = storeOf();
     const record = recordOf("s", 1n);
-    store.commit([{ kind: "intent", record }], () => undefined);
+    intend(store, record);
     expect(store.findCall(record.key)).toBe(record);
     store.commit([{ kind: "withdrawn", record }], () => undefined);
     expect([store.findCall(record.key), store.watermark("agent", "s")]).toEqual([undefined, undefined]);

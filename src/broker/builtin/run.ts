@@ -47,6 +47,7 @@ function read(core: Core, builtin: Builtin, call: BuiltinCall, asker: Asker): vo
 
 function inBroker(core: Core, builtin: Builtin, call: BuiltinCall): Runner {
   return {
+    provider: undefined,
     spread: () => [],
     run(live: LiveCall): void {
       live.stage = "dispatched";
