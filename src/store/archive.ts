@@ -1,8 +1,10 @@
 // Ended calls of one role, as bytes outside the collected heap: a call a minute or fifty thousand a
 // second, the collector sees one small number for each. Oldest first out; found by session and call.
-// Invariant: what `find` gives is what `append` was given, and its bytes are never written again.
+// Invariant: what `find` gives is what `append` was given, and stays so: small messages are copied out,
+// since the segments that emptied serve again, and large ones are the very buffers that came in.
 
 import { DATA_CLASSES } from "../base/labels.ts";
+import { CallIndex } from "./call_index.ts";
 import type { CallRecord } from "./records.ts";
 
 const SEGMENT_BYTES = 1_048_576;
@@ -40,9 +42,11 @@ export class CallArchive {
   readonly #role: string;
   readonly #segments: Segment[] = [];
   /** By session and call: the segment's number times SEGMENT_BYTES, and the offset in it. */
-  readonly #index = new Map<string, Map<bigint, number>>();
+  readonly #index = new Map<string, CallIndex>();
   /** Number of the first of `#segments`. */
   #firstNumber = 0;
+  /** A segment's bytes that emptied: pages that are there already, for the next one. */
+  #spare: Buffer | undefined;
   #bytes = 0;
 
   constructor(role: string) {
@@ -61,13 +65,16 @@ export class CallArchive {
     segment.records.push(at);
     this.#bytes += chargedBytes(segment, segment.records.length - 1);
     const position = (this.#firstNumber + this.#segments.length - 1) * SEGMENT_BYTES + at;
-    const calls = this.#index.get(session);
-    if (calls === undefined) this.#index.set(session, new Map([[call, position]]));
-    else calls.set(call, position);
+    let calls = this.#index.get(session);
+    if (calls === undefined) {
+      calls = new CallIndex();
+      this.#index.set(session, calls);
+    }
+    calls.put(call, position);
   }
 
   find(session: string, call: bigint): CallRecord | undefined {
-    const position = this.#index.get(session)?.get(call);
+    const position = this.#index.get(session)?.find(call);
     if (position === undefined) return undefined;
     const segment = this.#segments[Math.floor(position / SEGMENT_BYTES) - this.#firstNumber];
     return segment && readRecord(segment, position % SEGMENT_BYTES, this.#role);
@@ -85,7 +92,7 @@ export class CallArchive {
       });
       segment.oldest += 1;
       const calls = this.#index.get(key.session);
-      calls?.delete(key.call);
+      calls?.take(key.call);
       if (calls?.size === 0) this.#index.delete(key.session);
       gone(key.session, key.call);
     }
@@ -97,8 +104,15 @@ export class CallArchive {
       if (at !== undefined) return { segment, at };
       this.#segments.shift();
       this.#firstNumber += 1;
+      if (segment.bytes.length === SEGMENT_BYTES) this.#spare = segment.bytes;
     }
     return undefined;
+  }
+
+  #takeSpare(): Buffer | undefined {
+    const spare = this.#spare;
+    this.#spare = undefined;
+    return spare;
   }
 
   /** Room behind the last record, in a new segment where the last has none left. */
@@ -107,7 +121,9 @@ export class CallArchive {
     const last = this.#segments.at(-1);
     if (last !== undefined && last.bytes.length - last.filled >= needed)
       return { segment: last, at: last.filled };
-    const bytes = Buffer.allocUnsafeSlow(Math.max(SEGMENT_BYTES, needed));
+    const bytes =
+      (needed <= SEGMENT_BYTES && this.#takeSpare()) ||
+      Buffer.allocUnsafeSlow(Math.max(SEGMENT_BYTES, needed));
     const view = new DataView(bytes.buffer);
     const segment: Segment = { bytes, view, large: [], filled: 0, records: [], oldest: 0 };
     this.#segments.push(segment);
@@ -198,7 +214,9 @@ function readRecord(segment: Segment, start: number, role: string): CallRecord {
   const toolEnd = sessionEnd + view.getUint32(start + AT.lengths + 4, true);
   const flags = view.getUint32(start + AT.flags, true);
   const messages: Buffer[] = [];
-  forEachMessage(segment, start, (message) => messages.push(message));
+  forEachMessage(segment, start, (message, index) => {
+    messages.push(index === undefined ? Buffer.from(message) : message);
+  });
   return {
     key: { role, session: texts.slice(0, sessionEnd), call: view.getBigUint64(start + AT.call, true) },
     tool: texts.slice(sessionEnd, toolEnd),
