@@ -43,6 +43,8 @@ const READ_PAUSE_BYTES = 1_048_576;
 
 /** Bytes handed to the stream at once: a slow reader that takes so many within a deadline is let be. */
 const WRITE_BYTES_MAX = 262_144;
+/** Gathered bytes that don't wait for the end of the loop turn: the peer works on them meanwhile. */
+const WRITE_EARLY_BYTES = 8192;
 
 /** How long a peer that was told to go may take to read it. */
 const FAREWELL_MS = 1000;
@@ -125,7 +127,8 @@ export class Connection {
   #charge(added: number): void {
     this.#queuedBytes += added;
     const kept = this.#options.quota.charge("queued_bytes_out", added);
-    this.#askFlush();
+    if (this.#writer.pendingBytes >= WRITE_EARLY_BYTES) this.#flush();
+    else this.#askFlush();
     if (!kept) this.#options.receiver.overfull(this);
   }
 
