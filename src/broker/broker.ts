@@ -6,12 +6,13 @@ import type { Clock, Digest, Log, Randomness } from "../base/ports.ts";
 import { indexGrants } from "../policy/grant_index.ts";
 import type { Policy } from "../policy/policy.ts";
 import { Connection, type Receiver } from "../session/connection.ts";
-import { admit, type PeerCredentials } from "../session/peer.ts";
+import { type Admission, admit, type PeerCredentials } from "../session/peer.ts";
 import { type Held, Quota } from "../session/quota.ts";
 import { SessionTable } from "../session/sessions.ts";
 import type { Store } from "../store/port.ts";
+import { encodeFrame } from "../wire/frame.ts";
 import type { JsonString } from "../wire/json_string.ts";
-import type { Envelope } from "../wire/message.ts";
+import { type Envelope, PROTOCOL_VERSION } from "../wire/message.ts";
 import { callFault, internalMessage, MAY_HAVE_RUN } from "./answer.ts";
 import { finishIfIdle, forgetAskers } from "./asking.ts";
 import { loadBuiltins } from "./builtin/table.ts";
@@ -91,6 +92,7 @@ export class Broker {
     ) {
       const why = admission === "admitted" ? (this.#core.draining ? "draining" : "frozen") : admission;
       log("warn", "peer.refused", { role: roleName, why, uid: peer?.uid, pid: peer?.pid });
+      stream.write(farewell(REFUSAL_SENTENCES[why])); // whoever waits to read before it writes learns why
       stream.destroy();
       return;
     }
@@ -290,4 +292,24 @@ export class Broker {
       if (peer.asking.size === 0 && peer.serving.size === 0) peer.connection.finish();
     }
   }
+}
+
+type Refusal = Exclude<Admission, "admitted"> | "draining" | "frozen";
+
+const REFUSAL_SENTENCES: Readonly<Record<Refusal, string>> = {
+  not_named: "this user may not connect as this role",
+  unknown_peer: "the kernel did not say who connects, and this role names who may",
+  overflow_id: "the kernel shows this user as unmapped, and this role names who may connect",
+  draining: "the broker is stopping",
+  frozen: "an operator has frozen this role",
+};
+
+/** The one frame that a peer gets that is turned away. */
+function farewell(detail: string): Buffer {
+  return encodeFrame({
+    v: PROTOCOL_VERSION,
+    id: 0n,
+    final: true,
+    msg: { kind: "error", body: { code: "internal", detail } },
+  });
 }

@@ -7,19 +7,20 @@ import { exitOf, showMessage, type Terminal } from "./terminal.ts";
 /** Whoever accepts a definition must have seen all of it. */
 const SCALAR_CHARS_MAX = 100_000;
 
-/** Calls a built-in and prints its content: as it is with --json, else as indented fields. */
+/** Calls a built-in and prints its content: as it is with --json, else as `render` has it. */
 export async function operate(
   terminal: Terminal,
   reach: Reach,
   tool: string,
   args: Readonly<Record<string, unknown>>,
+  render: (value: unknown) => string = fields,
 ): Promise<number> {
   return withCaller(terminal, reach, async (caller) => {
     const given = Object.fromEntries(Object.entries(args).filter(([, value]) => value !== undefined));
     const answer = await caller.call(tool, given, { session: reach.session }).final;
     if (answer.status !== "result") showMessage(terminal, answer);
     else if (reach.json === true) terminal.out(`${answer.content}\n`);
-    else terminal.out(fields(JSON.parse(answer.content)));
+    else terminal.out(render(JSON.parse(answer.content)));
     return exitOf(answer);
   });
 }

@@ -181,12 +181,16 @@ function addOperating(program: Command, terminal: Terminal, run: Finish): void {
       .description(about)
       .action(async (...given: unknown[]) => {
         const flags = given.at(-2) as Flags;
-        const { operate } = await import("./operate.ts");
+        const [{ operate, fields }, { explanation }] = await Promise.all([
+          import("./operate.ts"),
+          import("./explanation.ts"),
+        ]);
         run.status = await operate(
           terminal,
           flags,
           tool,
           args(given.slice(0, -2) as (string | undefined)[], flags) as Record<string, unknown>,
+          tool === "callgate.grants.explain" ? explanation : fields,
         );
       });
 

@@ -1,0 +1,70 @@
+// How the answer of `callgate.grants.explain` reads: the verdict in a sentence, then each grant of the
+// role on a line, in the order considered.
+
+import { visibleLine } from "../base/display.ts";
+
+interface Step {
+  readonly grant: string;
+  readonly effect: string;
+  readonly failed: string | null;
+  readonly condition: string | null;
+  readonly condition_error: string | null;
+  readonly expired: boolean;
+  readonly within_taint: boolean | null;
+}
+
+interface Explanation {
+  readonly role: string;
+  readonly session: string;
+  readonly taint: { readonly class: string; readonly untrusted: boolean };
+  readonly verdict: string;
+  readonly row: string;
+  readonly reason: string | null;
+  readonly grant: string | null;
+  readonly owner_says: string | null;
+  readonly grants: readonly Step[];
+}
+
+/** `value` is the parsed content that the broker gave. */
+export function explanation(value: unknown): string {
+  const told = value as Explanation;
+  const trust = told.taint.untrusted ? "untrusted" : "trusted";
+  const lines = [
+    `${told.verdict}${told.reason === null ? "" : ` (${told.reason})`}: ${told.grant === null ? "no grant fits" : `by grant ${told.grant}`}, row ${told.row}`,
+    ...(told.owner_says === null ? [] : [`  ${told.owner_says}`]),
+    `for role ${told.role}, session ${told.session}, tainted ${told.taint.class} and ${trust}`,
+    ...(told.grants.length === 0 ? ["  the role has no grants"] : told.grants.map(line(told.grants))),
+  ];
+  return `${lines.map((one) => visibleLine(one, 1000)).join("\n")}\n`;
+}
+
+function line(all: readonly Step[]): (step: Step) => string {
+  const width = Math.max(...all.map(({ grant }) => grant.length));
+  return (step) => `  ${step.grant.padEnd(width)}  ${step.effect.padEnd(5)}  ${standing(step)}`;
+}
+
+function standing(step: Step): string {
+  switch (step.failed) {
+    case "tool":
+      return "names other tools";
+    case "session":
+      return "names other sessions";
+    case "condition":
+      return step.condition_error === null
+        ? "its condition does not hold"
+        : `its condition errors, so it does not allow: ${step.condition_error}`;
+    case "remembers":
+      return "its question does not arise";
+    default:
+      return matching(step);
+  }
+}
+
+function matching(step: Step): string {
+  const notes = [
+    step.condition_error === null ? undefined : `(its condition errors: ${step.condition_error})`,
+    step.expired ? "but has expired" : undefined,
+    step.within_taint === false ? "but not at this taint" : undefined,
+  ].filter((note) => note !== undefined);
+  return ["matches", ...notes].join(" ");
+}
