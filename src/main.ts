@@ -63,6 +63,7 @@ class Daemon {
   #nextReload: Promise<string | undefined> | undefined;
   #doors: Doors | undefined;
   #broker: Broker | undefined;
+  #stopping = false;
 
   constructor(sink: LogSink, path: string) {
     this.#sink = sink;
@@ -139,12 +140,14 @@ class Daemon {
     const drainTimeoutMs = this.#config?.drainTimeoutMs ?? 0;
     this.#sink.log("info", "daemon.draining", { signal, drain_timeout_ms: drainTimeoutMs });
     const startedAtMs = performance.now();
+    this.#stopping = true;
     doors.stopAccepting();
     const { unfinished } = await broker.drain(drainTimeoutMs);
     // A long last answer to a slow reader may use what is left of the time.
     const leftMs = drainTimeoutMs - (performance.now() - startedAtMs);
     await doors.emptied(Math.max(FAREWELL_MS_MIN, leftMs));
     broker.close();
+    await this.#reloading; // one that began before may still be opening a door
     await doors.close();
     this.#sink.log("info", "daemon.stopped", { unfinished });
     return 0;
@@ -187,6 +190,7 @@ class Daemon {
     const broker = this.#broker;
     if (doors === undefined || broker === undefined) return undefined; // starting: the file is being read anyway
     const loaded = await this.#load();
+    if (this.#stopping) return this.#keepOld("the daemon is stopping");
     if (!loaded.ok) {
       this.#logFaults(loaded.fault);
       return this.#keepOld(firstFault(loaded.fault));

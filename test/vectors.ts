@@ -1,8 +1,9 @@
 // `npm run vectors -- KIND DIR`: runs a directory of vectors and says how many rows passed and failed, by
-// file and in all, and the names of the failed. Exit status 1 if any failed, 2 on wrong usage or files that
-// can't be read or hold no row. What the rows of a kind ask for is told by that kind's own file.
+// file and in all, and the names of the failed. A file of the kind that the directory does not have is said to be
+// missing. Exit status 1 if any row failed, else 2 where a file can't be read or holds no row, there is none at all, or
+// the usage is wrong. What the rows of a kind ask for is told by that kind's own file.
 
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseRow, type Row } from "../src/cli/wire_rows.ts";
 import { WIRE_VECTOR_FILES } from "./wire/vector_rows.ts";
@@ -55,16 +56,25 @@ function main([kind = "", directory, ...rest]: readonly string[]): number {
     return misuse(`usage: npm run vectors -- ${[...KINDS.keys()].join("|")} DIR`);
   let passed = 0;
   let failed = 0;
+  let status = 0;
   for (const [file, isMet] of Object.entries(files)) {
+    if (!existsSync(join(directory, file))) {
+      say(`${file}: not in this directory`);
+      continue;
+    }
     const score = scoreDirectoryFile(directory, file, isMet);
-    if (score === undefined) return misuse(`${join(directory, file)}: can't be read, or holds no row`);
+    if (score === undefined) {
+      status = misuse(`${join(directory, file)}: can't be read, or holds no row`);
+      continue;
+    }
     say(`${file}: ${score.passed} passed, ${score.failed.length} failed`);
     for (const name of score.failed) say(`  failed: ${name}`);
     passed += score.passed;
     failed += score.failed.length;
   }
   say(`${kind}: ${passed} passed, ${failed} failed`);
-  return failed > 0 ? 1 : 0;
+  if (failed > 0) return 1;
+  return status === 0 && passed === 0 ? misuse(`${directory}: no vectors of this kind`) : status;
 }
 
 function scoreDirectoryFile(

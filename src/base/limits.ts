@@ -21,7 +21,7 @@ export interface RoleLimits {
   readonly calls_in_flight: number;
   /** Callers that wait for one running call beside the first. */
   readonly joins: number;
-  /** Bytes received and held: partial frames and arguments of calls in flight. */
+  /** Bytes received and held: partial frames, arguments of calls in flight and parts of their results. */
   readonly queued_bytes_in: number;
   /** Bytes waiting to be written to all of the role's connections. */
   readonly queued_bytes_out: number;

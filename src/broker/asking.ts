@@ -8,8 +8,10 @@ import { callFault, failedMessage, internalMessage, MAY_HAVE_RUN } from "./answe
 import type { Core } from "./core.ts";
 import type { Asker, Peer } from "./live.ts";
 
+/** Bytes around a message in its frame, whatever the id is, at most. */
+export const FRAMING_BYTES_MAX = 64;
 /** Bytes of a message that fits in a frame whatever the asker's id is. */
-export const MESSAGE_BYTES_MAX = FRAME_BYTES_MAX - 64;
+export const MESSAGE_BYTES_MAX = FRAME_BYTES_MAX - FRAMING_BYTES_MAX;
 
 /** Holds a request until its final answer; undefined with the limit that stands in its way. */
 export function hold(

@@ -2,6 +2,7 @@
 // session's taint and the time, and the record of why.
 
 import type { DenyReason } from "../base/faults.ts";
+import { TOOL_NAME_CHARS_MAX } from "../base/ids.ts";
 import { type Decision, decide, type Subject } from "../policy/decision.ts";
 import type { RolePolicy } from "../policy/policy.ts";
 import type { Session, SessionRefusal } from "../session/sessions.ts";
@@ -61,7 +62,7 @@ export function authorizeAgain(core: Core, session: Session, before: Authorized)
 export function decisionRecord(key: CallKey, subject: Subject, decision: Decision): DecisionRecord {
   return {
     key,
-    tool: subject.tool,
+    tool: recordedTool(subject.tool),
     atMs: subject.nowMs,
     verdict: decision.kind,
     row: decision.row,
@@ -70,6 +71,11 @@ export function decisionRecord(key: CallKey, subject: Subject, decision: Decisio
     reason: decision.grant?.reason,
     taint: subject.taint,
   };
+}
+
+/** What is kept of the name that was asked for: one too long to be a tool's would cost what its caller likes. */
+export function recordedTool(name: string): string {
+  return name.length <= TOOL_NAME_CHARS_MAX ? name : "(unknown)";
 }
 
 const REFUSALS: Readonly<Record<Exclude<SessionRefusal, "too_many">, { reason: DenyReason; why: string }>> = {

@@ -82,17 +82,10 @@ export class Broker {
   accept(roleName: string, stream: Duplex, peer: PeerCredentials | undefined): void {
     const { clock, log } = this.#core;
     stream.on("error", () => stream.destroy());
-    const role = this.#core.runtime.policy.roles.get(roleName);
-    const admission = role === undefined ? "not_named" : admit(role, peer);
-    if (
-      role === undefined ||
-      admission !== "admitted" ||
-      this.#core.sessions.isFrozen(roleName) ||
-      this.#core.draining
-    ) {
-      const why = admission === "admitted" ? (this.#core.draining ? "draining" : "frozen") : admission;
-      log("warn", "peer.refused", { role: roleName, why, uid: peer?.uid, pid: peer?.pid });
-      stream.write(farewell(REFUSAL_SENTENCES[why])); // whoever waits to read before it writes learns why
+    const refusal = this.#refusal(roleName, peer);
+    if (refusal !== undefined) {
+      log("warn", "peer.refused", { role: roleName, why: refusal, uid: peer?.uid, pid: peer?.pid });
+      stream.write(farewell(REFUSAL_SENTENCES[refusal])); // whoever waits to read before it writes learns why
       stream.destroy();
       return;
     }
@@ -116,6 +109,15 @@ export class Broker {
     }
     this.#core.peers.add(connection, quota);
     log("info", "peer.connected", { role: roleName, connection: number, uid: peer?.uid, pid: peer?.pid });
+  }
+
+  #refusal(roleName: string, peer: PeerCredentials | undefined): Refusal | undefined {
+    const { runtime, draining, sessions } = this.#core;
+    const role = runtime.policy.roles.get(roleName);
+    const admission = role === undefined ? "not_named" : admit(role, peer);
+    if (admission !== "admitted") return admission;
+    if (draining) return "draining";
+    return sessions.isFrozen(roleName) ? "frozen" : undefined;
   }
 
   /** Puts a new policy into force at once: for open connections, sessions and running calls. */

@@ -14,7 +14,7 @@ import { encodeMessage } from "../wire/envelope.ts";
 import type { JsonString } from "../wire/json_string.ts";
 import type { Admitted } from "./admit.ts";
 import { callFault, deniedMessage, failedMessage, MAY_HAVE_RUN, NOTHING_RAN } from "./answer.ts";
-import { MESSAGE_BYTES_MAX } from "./asking.ts";
+import { FRAMING_BYTES_MAX, MESSAGE_BYTES_MAX } from "./asking.ts";
 import { type Authorized, authorize, decisionRecord } from "./authorize.ts";
 import type { Core } from "./core.ts";
 import { failCall, finish, withdrawCall, writeEnding } from "./deliver.ts";
@@ -110,7 +110,8 @@ function newCall({ asker, request, args, nowMs }: Admitted, session: Session, to
   return {
     key,
     tool,
-    args,
+    item: storeItem(tool, args),
+    quota: asker.peer.quota,
     session,
     record,
     startedAtMs: nowMs,
@@ -121,6 +122,7 @@ function newCall({ asker, request, args, nowMs }: Admitted, session: Session, to
     contentBytes: 0,
     parts: 0,
     messages: 0,
+    keptBytes: 0,
     labels: CLEAN,
     stopTimer: undefined,
     unwritten: 1,
@@ -161,7 +163,7 @@ function spread(core: Core, live: LiveCall): readonly Change[] {
   const ofRole = core.sessions.raiseRole(tool.role, taint, key);
   if (ofRole !== undefined) changes.push(ofRole);
   if (tool.store === undefined || tool.effect === "read") return changes;
-  const ofStore = core.sessions.raiseStore(tool.store, storeItem(tool, live.args), taint, key);
+  const ofStore = core.sessions.raiseStore(tool.store, live.item, taint, key);
   if (ofStore !== undefined) changes.push(ofStore);
   return changes;
 }
@@ -176,7 +178,7 @@ function storeItem(tool: ToolPolicy, args: JsonObject): string | undefined {
 /** What was put into the store that a result comes from. */
 export function storeLabels(core: Core, live: LiveCall): Labels {
   const { tool } = live;
-  return tool.store === undefined ? CLEAN : core.sessions.storeTaint(tool.store, storeItem(tool, live.args));
+  return tool.store === undefined ? CLEAN : core.sessions.storeTaint(tool.store, live.item);
 }
 
 function refuseUnwritten(core: Core, live: LiveCall): void {
@@ -213,10 +215,11 @@ function placeAgain(core: Core, live: LiveCall, before: Located): Result<Peer, C
 }
 
 /** Why this provider can't be sent that request; a burst of calls must not get it thrown out as too slow. */
-function unsendable({ quota }: Peer, request: Buffer): CallFault | undefined {
+export function unsendable({ quota }: Peer, request: Buffer): CallFault | undefined {
   if (request.length > MESSAGE_BYTES_MAX)
     return callFault("too_large", `The request does not fit in the provider's frame. ${NOTHING_RAN}`);
-  if (quota.held("queued_bytes_out") + request.length <= quota.limits.queued_bytes_out) return undefined;
+  const queuedBytes = quota.held("queued_bytes_out") + request.length + FRAMING_BYTES_MAX;
+  if (queuedBytes <= quota.limits.queued_bytes_out) return undefined;
   return callFault("capacity", `The provider's limit queued_bytes_out is reached. ${NOTHING_RAN}`);
 }
 

@@ -4,7 +4,6 @@
 // connection's end, whichever comes first, and is given back once.
 
 import type { CallFault } from "../base/faults.ts";
-import type { JsonObject } from "../base/json.ts";
 import type { Labels } from "../base/labels.ts";
 import type { ToolPolicy } from "../policy/policy.ts";
 import type { Connection } from "../session/connection.ts";
@@ -68,7 +67,10 @@ export interface Ending {
 export interface LiveCall {
   readonly key: CallKey;
   readonly tool: ToolPolicy;
-  readonly args: JsonObject;
+  /** The item of its tool's store; the parsed arguments, many times their bytes, are not kept while it runs. */
+  readonly item: string | undefined;
+  /** Of the role that asked. */
+  readonly quota: Quota;
   readonly session: Session;
   readonly record: CallRecord;
   readonly startedAtMs: number;
@@ -82,6 +84,8 @@ export interface LiveCall {
   parts: number;
   /** Messages before the final one, those that are no part of a result too. */
   messages: number;
+  /** Of those, charged to the role that asked until the call ends. */
+  keptBytes: number;
   labels: Labels;
   stopTimer: (() => void) | undefined;
   /** Intent and parts that were handed to the store and are not written yet: the ending waits for them. */

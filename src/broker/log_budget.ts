@@ -1,6 +1,6 @@
 // A log that a peer can't flood with what no limit of its role bounds: of such lines each role gets so
-// many a second, and what is beyond is counted and said once. Lines of calls are not among them: every
-// call has its line, and `calls_per_second` bounds them.
+// many a second, and what is beyond is counted and said once. Lines of calls within their role's limits
+// are not among them: every such call has its line, and `calls_per_second` bounds them.
 
 import type { Clock, Log } from "../base/ports.ts";
 
@@ -10,6 +10,7 @@ const LINES_PER_SECOND = 100;
 /** Events that cost a peer nothing to cause. */
 const BOUNDED: ReadonlySet<string> = new Set([
   "answer.ignored",
+  "call.turned_away",
   "connection.refused",
   "limit.reached",
   "peer.error",

@@ -15,6 +15,7 @@ import {
   authorize,
   authorizeAgain,
   decisionRecord,
+  recordedTool,
   sessionDenial,
   subjectOf,
 } from "./authorize.ts";
@@ -94,7 +95,9 @@ function useSession(core: Core, role: RolePolicy, admitted: Admitted): Session |
   const { asker, request, nowMs } = admitted;
   const { peer } = asker;
   if (role.isolated && peer.boundSession !== undefined && peer.boundSession !== request.session) {
-    deny(core, admitted, "no_grant", "isolated", "this connection is bound to another session");
+    // Kept under its own session: it must not write over what is known of another's calls.
+    const why = "this connection is bound to another session";
+    deny(core, admitted, "no_grant", "isolated", why, peer.boundSession);
     return undefined;
   }
   const used = core.sessions.use(role, request.session, nowMs, core.replayForMs);
@@ -127,14 +130,15 @@ function deny(
   reason: DenyReason,
   row: string,
   why: string | undefined,
+  session = admitted.request.session,
 ): void {
   const { request, asker, nowMs } = admitted;
   const { role } = asker.peer.connection;
-  const key = { role, session: request.session, call: request.call };
+  const key = { role, session, call: request.call };
   const taint = core.sessions.roleTaint(role);
   writeDenial(core, admitted, reason, {
     key,
-    tool: request.tool,
+    tool: recordedTool(request.tool),
     atMs: nowMs,
     verdict: "deny",
     row,
@@ -157,7 +161,9 @@ function writeDenial(core: Core, admitted: Admitted, reason: DenyReason, decisio
 
 /** Ends a request before anything ran. Not recorded for replay: asked again it is decided afresh. */
 function refuse(core: Core, asker: Asker, request: ToolRequest<JsonString>, fault: CallFault): void {
-  core.log("warn", "call.refused", { ...named(core, asker.peer, request), code: fault.code });
+  const { code, sentence } = fault;
+  const why = code === "capacity" ? sentence : undefined;
+  core.log("warn", "call.refused", { ...named(core, asker.peer, request), code, why });
   answer(core, asker, failedMessage(fault));
 }
 
@@ -169,7 +175,8 @@ function refuseUnheld(
   request: ToolRequest<JsonString>,
   fault: CallFault,
 ): void {
-  core.log("warn", "call.refused", { ...named(core, peer, request), code: fault.code, why: fault.sentence });
+  const { code, sentence: why } = fault;
+  core.log("warn", "call.turned_away", { ...named(core, peer, request), code, why });
   peer.connection.send(id, true, failedMessage(fault));
 }
 

@@ -16,8 +16,10 @@ import type { LiveCall, Peer } from "./live.ts";
 /** Bytes of randomness in an approval id that is passed on under a name of ours. */
 const APPROVAL_ID_BYTES = 16;
 const PROVIDER_TEXT_CHARS_MAX = 4096;
-/** Messages before the final one: each costs memory, whatever it holds. */
+/** Messages before the final one. */
 const MESSAGES_MAX = 16_384;
+/** What a message costs in memory beside its bytes. */
+const KEPT_BYTES = 256;
 
 export function receiveResponse(
   core: Core,
@@ -51,8 +53,7 @@ export function receiveResponse(
       });
       return;
     case "pending_approval":
-      live.messages += 1;
-      deliverQuestion(live, renamedApproval(core, response.expires));
+      receiveQuestion(core, live, response.expires);
   }
 }
 
@@ -124,9 +125,27 @@ function receiveResult(core: Core, live: LiveCall, final: boolean, result: ToolR
     endCall(core, live, { message, labels, status: "result" });
     return;
   }
+  if (!keep(core, live, message)) return;
   live.parts += 1;
-  live.messages += 1;
   deliverPart(core, live, message, labels);
+}
+
+function receiveQuestion(core: Core, live: LiveCall, expires: bigint): void {
+  const message = renamedApproval(core, expires);
+  if (keep(core, live, message)) deliverQuestion(live, message);
+}
+
+/** Who joins gets every message from the first, so all are kept until the end, and charged to the role that asked. */
+function keep(core: Core, live: LiveCall, message: Buffer): boolean {
+  live.messages += 1;
+  const bytes = message.length + KEPT_BYTES;
+  if (live.quota.hold("queued_bytes_in", bytes)) {
+    live.keptBytes += bytes;
+    return true;
+  }
+  const sentence = `The role's limit queued_bytes_in has no room for the answer's parts. ${MAY_HAVE_RUN}`;
+  failCall(core, live, callFault("capacity", sentence));
+  return false;
 }
 
 /**
@@ -161,7 +180,7 @@ function endOversize(
 }
 
 /** The longest beginning of `text` that takes at most `bytesMax` bytes of UTF-8 and ends between characters. */
-export function cutToBytes(text: string, bytesMax: number): string {
+function cutToBytes(text: string, bytesMax: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= bytesMax) return text;
   let end = Math.max(0, bytesMax);

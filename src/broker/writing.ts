@@ -58,6 +58,8 @@ function abandonCall(core: Core, live: LiveCall): void {
 export function stopServing(live: LiveCall): void {
   live.stopTimer?.();
   live.stopTimer = undefined;
+  live.quota.release("queued_bytes_in", live.keptBytes);
+  live.keptBytes = 0;
   if (live.serving?.peer.serving.get(live.serving.id) === live) {
     live.serving.peer.serving.delete(live.serving.id);
   }

@@ -9,9 +9,13 @@ import { CallgateError } from "../client/error.ts";
 import type { ToolResponse } from "../wire/message.ts";
 import { EXIT, exitOf, messageJson, showMessage, type Terminal } from "./terminal.ts";
 
-export interface Reach {
+/** How to come to the broker. */
+export interface Way {
   readonly socket?: string;
   readonly fd?: string;
+}
+
+export interface Reach extends Way {
   readonly session: string;
   readonly json?: boolean;
 }
@@ -80,7 +84,8 @@ export async function withCaller(
   }
 }
 
-function addressOf({ socket, fd }: Reach): Address {
+/** @throws UsageFault where no way is given, or one that can be none */
+export function addressOf({ socket, fd }: Way): Address {
   if (fd !== undefined) {
     const number = Number(fd);
     if (!Number.isInteger(number) || number < 0)
@@ -95,7 +100,7 @@ function addressOf({ socket, fd }: Reach): Address {
 
 /** The arguments' text: given, read from standard input with `-`, or none. */
 function argumentsText(given: string | undefined): string {
-  const text = given === "-" ? readFileSync(0, "utf8") : (given ?? "{}");
+  const text = given === "-" ? standardInput() : (given ?? "{}");
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return text.trim();
@@ -103,6 +108,14 @@ function argumentsText(given: string | undefined): string {
     // said below
   }
   throw new UsageFault(`the arguments must be one JSON object, like '{"path":"/etc/hosts"}'`);
+}
+
+function standardInput(): string {
+  try {
+    return readFileSync(0, "utf8");
+  } catch {
+    throw new UsageFault("standard input can't be read");
+  }
 }
 
 function callNumber(text: string): bigint {

@@ -3,23 +3,20 @@
 import { FILES_TOOLS } from "../roles/files/definitions.ts";
 import { serveFiles } from "../roles/files/files_role.ts";
 import { ROOT_OPTION_SYNTAX } from "../roles/files/root_option.ts";
-import { UsageFault } from "./call.ts";
+import { addressOf, UsageFault, type Way } from "./call.ts";
 import { EXIT, type Terminal } from "./terminal.ts";
 
-export interface FilesFlags {
-  readonly socket?: string;
+export interface FilesFlags extends Way {
   readonly root: readonly string[];
   readonly prefix?: string;
   readonly announce?: boolean;
 }
 
 export async function runFiles(terminal: Terminal, flags: FilesFlags): Promise<number> {
-  const path = flags.socket ?? process.env["CALLGATE_SOCKET"];
-  if (path === undefined || path === "")
-    throw new UsageFault("say which socket: --socket PATH, or CALLGATE_SOCKET in the environment");
+  const to = addressOf(flags);
   if (flags.root.length === 0) throw new UsageFault(`say what to serve: --root ${ROOT_OPTION_SYNTAX}`);
   const served = await serveFiles({
-    to: { path },
+    to,
     roots: flags.root,
     prefix: flags.prefix,
     announce: flags.announce,
@@ -29,9 +26,12 @@ export async function runFiles(terminal: Terminal, flags: FilesFlags): Promise<n
     return EXIT.connection;
   }
   terminal.err(`serving ${FILES_TOOLS.map((name) => `${flags.prefix ?? ""}${name}`).join(", ")}\n`);
-  await new Promise<void>((signalled) => {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => signalled());
+  const signalled = new Promise<undefined>((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(undefined));
   });
+  const why = await Promise.race([signalled, served.value.ended]);
   await served.value.close();
-  return EXIT.ok;
+  if (why === undefined) return EXIT.ok;
+  terminal.err(`callgate: ${why}\n`);
+  return EXIT.connection;
 }

@@ -2,7 +2,7 @@
 
 import { visibleLine } from "../base/display.ts";
 import { type Reach, withCaller } from "./call.ts";
-import { exitOf, showMessage, type Terminal } from "./terminal.ts";
+import { EXIT, exitOf, showMessage, type Terminal } from "./terminal.ts";
 
 /** Whoever accepts a definition must have seen all of it. */
 const SCALAR_CHARS_MAX = 100_000;
@@ -18,11 +18,19 @@ export async function operate(
   return withCaller(terminal, reach, async (caller) => {
     const given = Object.fromEntries(Object.entries(args).filter(([, value]) => value !== undefined));
     const answer = await caller.call(tool, given, { session: reach.session }).final;
-    if (answer.status !== "result") showMessage(terminal, answer);
-    else if (reach.json === true) terminal.out(`${answer.content}\n`);
-    else terminal.out(render(JSON.parse(answer.content)));
-    return exitOf(answer);
+    if (answer.status !== "result") {
+      showMessage(terminal, answer);
+      return exitOf(answer);
+    }
+    const value: unknown = JSON.parse(answer.content);
+    terminal.out(reach.json === true ? `${answer.content}\n` : render(value));
+    return isReloadRefused(value) ? EXIT.failed : EXIT.ok;
   });
+}
+
+/** A script that reloads must notice, though the call itself has come to a result. */
+function isReloadRefused(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "reloaded" in value && value.reloaded === false;
 }
 
 /** A value as lines of `name: value`, nested by indentation. Everything in it is shown escaped. */

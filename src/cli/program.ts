@@ -49,7 +49,7 @@ Examples:
   callgate serve --config callgate.toml              run the broker
   callgate role files --socket run/files.sock --root trusted:/srv/docs
   callgate call read_file '{"path":"/srv/docs/a.txt"}' --socket run/agent.sock --session try
-  callgate grants explain write_file '{"path":"/srv/docs/a.txt"}' --socket run/agent.sock
+  callgate grants explain write_file '{"path":"/srv/docs/a.txt"}' --role agent --socket run/operator.sock
 
 Exit status: 0 result, 1 no connection to the broker, 2 wrong use, 3 denied, 4 failed, 5 refused or
 expired at a human's. check: 1 where the config has a mistake. serve: 78 where it can't start.`;
@@ -69,15 +69,20 @@ function packageVersion(): string {
   return "unknown";
 }
 
-/** A command that reaches a broker. */
-function reaching(command: Command, session: string | undefined): Command {
+/** A command that connects to a broker. */
+function connecting(command: Command): Command {
   return command
     .option("--socket <path>", "the role's socket (or CALLGATE_SOCKET in the environment)")
     .addOption(
       new Option("--fd <number>", "an inherited descriptor that is connected to the broker").conflicts(
         "socket",
       ),
-    )
+    );
+}
+
+/** A command that asks the broker something. */
+function reaching(command: Command, session: string | undefined): Command {
+  return connecting(command)
     .option("--session <id>", "the session to speak in", session)
     .option("--json", "one JSON object a line, for programs");
 }
@@ -125,17 +130,13 @@ function addDaemon(program: Command, terminal: Terminal, run: Finish): void {
     .action(async () => {
       run.status = await (await import("./tail.ts")).tail(terminal, process.stdin);
     });
-  program
-    .command("role")
-    .description("Runs a role's program.")
-    .command("files")
+  connecting(program.command("role").description("Runs a role's program.").command("files"))
     .description(
       "A provider of files: list_dir, read_file, write_file, stat, search_files, within its roots.",
     )
-    .option("--socket <path>", "the provider role's socket (or CALLGATE_SOCKET)")
     .option(
       "--root <[options:]dir>",
-      "a directory it serves, e.g. public,trusted:/srv/docs or rw:/srv/notes; may be given again",
+      "a directory it serves, e.g. public,trusted:/srv/docs or rw:/srv/notes; may be given again. Options: public, internal (default), confidential or restricted; untrusted (default) or trusted; ro (default) or rw",
       collect,
       [],
     )
@@ -310,6 +311,22 @@ function addOperating(program: Command, terminal: Terminal, run: Finish): void {
     .option("--of <session>", "in which session");
 }
 
+const WIRE_ERRORS = `
+A line that is no such object is answered too: outcome error, detail says why; the exit status is then 1.`;
+
+const WIRE_HELP = {
+  decode: `
+One line for each that is not empty, in order. The bytes are one stream, of which the first frame is read. Outcomes: ok,
+closed, empty, too_large (detail: the length), bad_version (detail: the v), json, io. For long streams, instead of hex:
+"recipe":{"prefix_hex":…,"fill_hex":…,"fill_count":…,"suffix_hex":…}.
+${WIRE_ERRORS}`,
+  encode: `
+One line for each that is not empty, in order. In the envelope, id, call and expires are decimal strings, and
+{"repeat":…,"count":…} may stand in place of a string. Outcomes: ok, too_large (detail: the length), json (outside the
+grammar).
+${WIRE_ERRORS}`,
+} as const;
+
 function addWire(program: Command, run: Finish): void {
   const wire = program
     .command("wire")
@@ -322,6 +339,7 @@ function addWire(program: Command, run: Finish): void {
           ? '{"name":…,"hex":…} to {"name","outcome","detail","reencoded_hex"}'
           : '{"name":…,"envelope":{…}} to {"name","outcome","detail","hex"}',
       )
+      .addHelpText("after", WIRE_HELP[mode])
       .action(async () => {
         run.status = await (await import("./wire.ts")).runWire(mode, process.stdin, process.stdout);
       });

@@ -32,7 +32,7 @@ export function readable(line: string): string {
   const shown = names.map((name) => `${visibleLine(name)}=${value(rest[name])}`);
   return [
     clock(time),
-    String(level ?? "")
+    visibleLine(String(level ?? ""))
       .toUpperCase()
       .padEnd(5),
     visibleLine(String(event ?? "")),

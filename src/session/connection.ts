@@ -61,6 +61,8 @@ export class Connection {
   readonly #writer = new FrameWriter();
   #state: State = "open";
   #reading = true;
+  /** The stream ended while it was not read from: what had arrived before is handled first. */
+  #endWaits = false;
   #heldBytes = 0;
   #queuedBytes = 0;
   /** Of those, answers to what the peer asked. */
@@ -238,14 +240,25 @@ export class Connection {
       this.#frameDeadline = undefined;
     }
     if (watched) {
-      this.#frameDeadline ??= this.#options.clock.after(this.#options.frameTimeoutMs, () =>
-        this.fail("bad_frame", "the stream stalled inside a frame"),
-      );
+      this.#frameDeadline ??= this.#options.clock.after(this.#options.frameTimeoutMs, () => this.#stalled());
     }
+  }
+
+  /** Where it was us who stood still, the rest has arrived and is read first. */
+  #stalled(): void {
+    const deadline = this.#frameDeadline;
+    this.#options.clock.afterInput(() => {
+      if (this.#frameDeadline === deadline && this.#state === "open")
+        this.fail("bad_frame", "the stream stalled inside a frame");
+    });
   }
 
   #peerEnded(): void {
     if (this.#state !== "open") return;
+    if (!this.#reading) {
+      this.#endWaits = true;
+      return;
+    }
     if (this.#reader.heldBytes > 0) {
       this.fail("bad_frame", this.#reader.end().message);
       return;
@@ -333,7 +346,9 @@ export class Connection {
   #readOn(): void {
     this.#reading = true;
     this.#read();
-    if (this.#reading && this.readable) this.#stream.resume();
+    if (!this.#reading || !this.readable) return;
+    if (this.#endWaits) this.#peerEnded();
+    else this.#stream.resume();
   }
 
   #giveBack(): void {

@@ -115,11 +115,14 @@ export class CallArchive {
     return spare;
   }
 
-  /** Room behind the last record, in a new segment where the last has none left. */
+  /**
+   * Room behind the last record, in a new segment where the last has none left. A segment made larger for
+   * one record takes no other behind its SEGMENT_BYTES: an offset from there on would name the next segment.
+   */
   #reserve(record: CallRecord): Place {
     const needed = recordBytesMax(record);
     const last = this.#segments.at(-1);
-    if (last !== undefined && last.bytes.length - last.filled >= needed)
+    if (last !== undefined && SEGMENT_BYTES - last.filled >= needed)
       return { segment: last, at: last.filled };
     const bytes =
       (needed <= SEGMENT_BYTES && this.#takeSpare()) ||
@@ -141,11 +144,15 @@ function chargedBytes(segment: Segment, number: number): number {
   return bytes;
 }
 
-/** A UTF-16 unit takes at most three bytes of UTF-8. */
 function recordBytesMax({ key, tool, arguments: args, messages }: CallRecord): number {
-  let bytes = FIXED_BYTES + (key.session.length + tool.length + args.length) * 3;
+  let bytes = FIXED_BYTES + (key.session.length + tool.length) * 3 + textBytesMax(args);
   for (const message of messages) bytes += LENGTH_BYTES + Math.min(message.length, LARGE_BYTES);
   return bytes;
+}
+
+/** A UTF-16 unit takes at most three bytes of UTF-8; a long text is measured, so that it takes no room for three. */
+function textBytesMax(text: string): number {
+  return text.length < LARGE_BYTES ? text.length * 3 : Buffer.byteLength(text);
 }
 
 function writeRecord(segment: Segment, start: number, record: CallRecord): number {

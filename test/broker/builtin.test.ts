@@ -146,13 +146,33 @@ describe("who sees what", () => {
           await ask(rig, agent, "sessions.show", { session: "b" }, "a"),
           await ask(rig, agent, "sessions.close", { session: "b" }, "a"),
           await ask(rig, agent, "calls.cancel", { session: "b", call: "7" }, "a"),
+          await ask(rig, agent, "calls.why", { session: "b", call: "7" }, "a"),
+          await ask(rig, agent, "grants.explain", { session: "b", tool: "free" }, "a"),
           await ask(rig, agent, "sessions.show", {}, "b"),
         ];
         expect(replies.map(({ end }) => end)).toEqual([
-          ...Array(3).fill("failed bad_arguments"),
+          ...Array(5).fill("failed bad_arguments"),
           "denied no_grant",
         ]);
         expect(files.requests).toHaveLength(1);
+      },
+    ));
+
+  it("an isolated connection can't write over why another session's call was denied", () =>
+    withRig(
+      TEAM.replace('taint_scope = "session"', 'taint_scope = "session"\nisolated = true'),
+      async (rig) => {
+        const [frontend, a, b] = [rig.peer("frontend"), rig.peer("agent"), rig.peer("agent")];
+        await open(rig, frontend, "a");
+        await open(rig, frontend, "b");
+        await ask(rig, a, "status", {}, "a");
+        b.ask("nothing", {}, { session: "b", call: 9n });
+        await rig.settle();
+        const foreign = a.ask("nothing", {}, { session: "b", call: 9n });
+        await rig.settle();
+        expect(foreign.end).toBe("denied no_grant");
+        expect((await ask(rig, b, "calls.why", { call: "9" }, "b")).json["row"]).toBe("nothing");
+        expect((await ask(rig, a, "calls.why", { call: "9" }, "a")).json["row"]).toBe("isolated");
       },
     ));
 });
@@ -339,6 +359,21 @@ describe("announced tools", () => {
       const announced = await announce(rig, mail, READ);
       for (const peer of [mail, sameUser, other])
         expect((await accept(rig, peer, announced)).end).toBe("failed bad_arguments");
+    }));
+
+  it("that are many don't hold up everybody else: one is compiled in each turn", () =>
+    withRig(TEAM, async (rig) => {
+      const mail = rig.peer("mail");
+      const tools = Array.from({ length: 20 }, (_, i) => ({
+        name: `mail.t${i}`,
+        schema: { type: "object" },
+      }));
+      const reply = mail.ask("callgate.tools.announce", { tools });
+      for (let turn = 0; turn < 5; turn += 1) await new Promise((turned) => setImmediate(turned));
+      expect(rig.events("tool.announced").length).toBeLessThan(3);
+      await rig.settle();
+      expect(rig.events("tool.announced")).toHaveLength(20);
+      expect(reply.end).toContain("result public");
     }));
 
   it("with endless names are refused in the end", () =>

@@ -101,6 +101,20 @@ describe("a cancel", () => {
       expect(JSON.parse(files.requests[1]?.body.arguments ?? "")).toEqual({ session: "agent:s", call: "1" });
     }));
 
+  it("by another user of the role is none, and by an operator is one", () =>
+    withRig(BASIC.replace('users = ["agent"]', 'users = ["agent", "callgate-mail"]'), async (rig) => {
+      const [agent, files, operator] = [rig.peer("agent"), rig.peer("files"), rig.peer("operator")];
+      const colleague = rig.peer("agent", { uid: 1004 });
+      const reply = agent.ask("free", {}, { call: 1n });
+      await rig.settle();
+      const foreign = colleague.ask("callgate.calls.cancel", { call: "1" });
+      await rig.settle();
+      expect([foreign.json["cancelled"], reply.end]).toEqual([false, "nothing yet"]);
+      operator.ask("callgate.calls.cancel", { role: "agent", call: "1" });
+      await rig.settle();
+      expect([reply.end, files.requests.length]).toEqual(["failed cancelled", 1]);
+    }));
+
   it("of what does not run, has ended, or is itself cancels nothing", () =>
     withRig(BASIC, async (rig) => {
       const [agent, files] = [rig.peer("agent"), rig.peer("files")];

@@ -1,6 +1,15 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { BASIC } from "./configs.ts";
 import { FRAME_TIMEOUT_MS, withRig } from "./rig.ts";
+
+/** What is reachable, after a collection. */
+function heapBytes(): number {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+  return process.memoryUsage().heapUsed;
+}
 
 /** The basic config with limits of the agent's. */
 function limited(limits: string, role = ""): string {
@@ -30,6 +39,54 @@ describe("each limit is named where it is hit, and free again after", () => {
       expect(next.end).toBe("result public again");
     }),
   );
+
+  it("queued_bytes_in, also by the parts of answers that are kept for those who may join", () =>
+    withRig(limited("queued_bytes_in = 8192"), async (rig) => {
+      const [agent, files, operator] = [rig.peer("agent"), rig.peer("files"), rig.peer("operator")];
+      const reply = agent.ask("free");
+      await rig.settle();
+      const request = files.take();
+      for (let i = 0; i < 100; i += 1) request.part("");
+      await rig.settle();
+      expect(reply.end).toBe("failed capacity");
+      expect(reply.sentence).toContain("limit queued_bytes_in");
+      expect(reply.sentence).toContain("may have run");
+      expect(reply.envelopes.length).toBeLessThan(25);
+      const next = agent.ask("free");
+      const status = operator.ask("callgate.status");
+      await rig.settle();
+      files.take().result("again");
+      await rig.settle();
+      expect([next.end, status.end.slice(0, 13)]).toEqual(["result public again", "result public"]);
+    }));
+
+  it("bounds memory too: calls in flight don't hold the parsed form of their arguments", () =>
+    withRig(BASIC, async (rig) => {
+      const [agent, files] = [rig.peer("agent"), rig.peer("files")];
+      const args = `{"a":[${"{},".repeat(60_000)}{}]}`;
+      const before = heapBytes();
+      const replies = Array.from({ length: 10 }, () => agent.ask("free", args));
+      await rig.settle();
+      expect(files.requests).toHaveLength(10);
+      expect(heapBytes() - before).toBeLessThan(10 * 8 * args.length);
+      for (const request of files.requests.splice(0)) request.result("x");
+      await rig.settle();
+      expect(replies.every(({ end }) => end === "result public x")).toBe(true);
+    }));
+
+  it("bounds memory too: what is kept of denials holds no tool name of a megabyte", () =>
+    withRig(BASIC, async (rig) => {
+      const agent = rig.peer("agent");
+      const before = heapBytes();
+      for (let i = 0; i < 200; i += 1) {
+        const reply = agent.ask(`x${i}`.padEnd(200_000, "y"));
+        if (i % 20 === 0) await rig.settle();
+        if (i === 0) expect(reply.end).toBe("denied no_grant");
+      }
+      await rig.settle();
+      expect(rig.events("call.denied")).toHaveLength(200);
+      expect(heapBytes() - before).toBeLessThan(10_000_000);
+    }));
 
   it("joins", () =>
     withRig(limited("joins = 2"), async (rig) => {

@@ -140,6 +140,26 @@ describe("the log", () => {
       expect(JSON.stringify(rig.log).toLowerCase()).not.toContain("canary");
     }));
 
+  it("is not flooded by a caller far beyond its calls a second", () =>
+    withRig(
+      BASIC.replace('users = ["agent"]', 'users = ["agent"]\n[roles.agent.limits]\ncalls_per_second = 5'),
+      async (rig) => {
+        const agent = rig.peer("agent");
+        const replies = Array.from({ length: 2000 }, () => agent.ask("nothing"));
+        await rig.settle();
+        expect(replies.filter(({ end }) => end === "failed capacity")).toHaveLength(1995);
+        expect(rig.events("call.denied")).toHaveLength(5);
+        expect(rig.log.length).toBeLessThan(120);
+        await rig.pass(1000);
+        agent.ask("nothing");
+        for (let i = 0; i < 10; i += 1) agent.ask("nothing");
+        await rig.settle();
+        expect(rig.events("log.suppressed")).toMatchObject([
+          { fields: { of: "call.turned_away", lines: 1895 } },
+        ]);
+      },
+    ));
+
   it("has a line for every call, and is not flooded by what is no call", () =>
     withRig(BASIC, async (rig) => {
       const agent = rig.peer("agent");
@@ -147,6 +167,7 @@ describe("the log", () => {
       for (let i = 0; i < 300; i += 1) rig.peer("files").error(0n, "internal");
       await rig.settle();
       expect(rig.events("call.denied")).toHaveLength(3000);
+      expect(rig.events("call.turned_away")).toEqual([]);
       expect(rig.events("peer.error").length + rig.events("limit.reached").length).toBeLessThanOrEqual(200);
     }));
 });

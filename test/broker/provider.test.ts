@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ToolResponse } from "../../src/wire/message.ts";
-import { BASIC, GRANTS, ROLES, TOOLS } from "./configs.ts";
+import { allow, BASIC, GRANTS, ROLES, TOOLS } from "./configs.ts";
 import { type Rig, withRig } from "./rig.ts";
 import { type Reply, type RigPeer, resultOf, type Served } from "./rig_peer.ts";
 
@@ -283,6 +283,43 @@ describe("a failing provider", () => {
       await rig.settle();
       expect(providers.map(({ requests }) => requests.length)).toEqual([2, 2, 2]);
     }));
+
+  it("is not thrown out by a request that fills its queue to the last byte, nor by the cancels after it", () =>
+    withRig(
+      `${ROLES.replace('class_max = "confidential"', 'class_max = "confidential"\n[roles.files.limits]\nqueued_bytes_out = 100000\n')}${TOOLS}${GRANTS}${allow("announces", "files", '["callgate.tools.announce"]')}`,
+      async (rig) => {
+        const files = rig.peer("files");
+        files.ask("callgate.tools.announce", { tools: [], cancellable: true });
+        await rig.settle();
+        files.pause();
+        const agent = rig.peer("agent");
+        agent.ask("free", { text: "x".repeat(60_000) });
+        await rig.settle();
+        let ends: string[] = [];
+        for (let textBytes = 39_500; textBytes < 40_000; textBytes += 1) {
+          const reply = agent.ask("free", { text: "x".repeat(textBytes) }, { call: BigInt(textBytes) });
+          await rig.settle();
+          ends.push(reply.end);
+          if (reply.end === "nothing yet") break;
+        }
+        expect(ends.length).toBe(1); // there was room: now fill it up, a byte at a time
+        ends = [];
+        for (let textBytes = 700; textBytes >= 0; textBytes -= 1) {
+          const reply = agent.ask("free", { text: "x".repeat(textBytes) });
+          await rig.settle();
+          ends.push(reply.end);
+        }
+        expect(ends).toContain("nothing yet");
+        const cancelled = agent.ask("callgate.calls.cancel", { call: "39500" });
+        await rig.settle();
+        expect(cancelled.json).toEqual({ cancelled: true, provider_told: false });
+        expect([files.ended, rig.events("connection.too_slow").length]).toEqual([false, 0]);
+        files.resume();
+        await rig.settle();
+        for (const request of files.requests.splice(0)) request.result("done");
+        await rig.settle();
+      },
+    ));
 
   it("is not thrown out for what callers send it: past its queue they hear capacity", () =>
     withRig(

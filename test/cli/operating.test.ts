@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -196,6 +196,15 @@ describe("callgate call", () => {
     expect(ran.err.trim()).not.toBe("");
   });
 
+  it("exits with 2, and without a stack, where standard input can't be read", async () => {
+    const directory = openSync(docs, "r");
+    const words = [callgate(), "call", "read_file", "-", "--socket", "x"];
+    const child = spawn(process.execPath, words, { stdio: [directory, "ignore", "pipe"] });
+    closeSync(directory);
+    const [errors] = await Promise.all([text(child.stderr as Readable), once(child, "close")]);
+    expect([child.exitCode, errors]).toEqual([2, "callgate: standard input can't be read\n"]);
+  });
+
   it("exits with 1 where there is no broker", async () => {
     const ran = await run(["call", "read_file", "--socket", daemon.socket("nobody")]);
     expect(ran).toEqual({
@@ -274,6 +283,34 @@ describe("callgate call", () => {
   });
 });
 
+describe("callgate role files", () => {
+  it("serves over an inherited descriptor, and says so and exits with 1 where the broker is gone", async () => {
+    const own = await Daemon.start(new Place(CONFIG(docs)));
+    const socket = connect(own.socket("files"));
+    await once(socket, "connect");
+    socket.pause();
+    const words = [callgate(), "role", "files", "--fd", "3", "--root", docs];
+    const child = spawn(process.execPath, words, { stdio: ["ignore", "ignore", "pipe", socket] });
+    onCleanUp(() => child.kill("SIGKILL"));
+    const errors = text(child.stderr as Readable);
+    await once(child.stderr as Readable, "data");
+    socket.destroy();
+    const read = await run([
+      "call",
+      "read_file",
+      JSON.stringify({ path: plan }),
+      "--socket",
+      own.socket("agent"),
+    ]);
+    expect(read).toMatchObject({ status: 0, out: "Ship on Friday.\n" });
+    const closed = once(child, "close");
+    await own.stop();
+    await closed;
+    expect(child.exitCode).toBe(1);
+    expect(await errors).toMatch(/^serving list_dir, .*\ncallgate: lost: .+\n$/);
+  });
+});
+
 describe("an operator's commands", () => {
   it("status shows roles and load as lines for people, and as JSON", async () => {
     const ran = await as("operator", "status");
@@ -288,6 +325,7 @@ describe("an operator's commands", () => {
     expect(all.map(({ id }) => id)).toContain("bot-reads");
     const own = (await shown("agent", "grants", "list"))["grants"] as { id: string }[];
     expect(own.map(({ id }) => id)).toEqual(["reads", "no-secrets", "waits"]);
+    expect((await as("agent", "grants", "list")).out).toContain("\n    sessions: *\n");
   });
 
   it("grants explain tells what would be decided, for a taint that is not there yet", async () => {
@@ -316,6 +354,8 @@ describe("an operator's commands", () => {
       "--untrusted",
     );
     expect(tainted).toMatchObject({ verdict: "deny", reason: "taint_too_high" });
+    const misspelt = await as("operator", ...words, "--role", "agent", "--taint-class", "secret");
+    expect(misspelt).toMatchObject({ status: 4, err: expect.stringContaining("failed: bad_arguments: ") });
   });
 
   it("sessions are opened by another user, used, shown and closed for good", async () => {
@@ -519,6 +559,13 @@ describe("callgate demo", () => {
     expect(ran.out).not.toContain(scratch);
     expect(readdirSync(scratch)).toEqual(["callgate.toml"]);
     expect(processesWith(scratch)).toEqual([]);
+  });
+
+  it("runs where the umask lets a group write, as on many desktops", async () => {
+    const words = ["-c", 'umask 002; exec "$0" "$@"', process.execPath, callgate(), "demo"];
+    const child = spawn("sh", words, { stdio: ["ignore", "ignore", "pipe"] });
+    const [errors] = await Promise.all([text(child.stderr), once(child, "close")]);
+    expect([child.exitCode, errors]).toEqual([0, ""]);
   });
 
   it("interrupted, leaves no file and no process either", async () => {

@@ -18,6 +18,7 @@ declare module "vitest" {
 const root = resolve(import.meta.dirname, "../..");
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  process.umask(0o022); // the workers inherit it: tests that look at modes find the same on every machine
   const directory = await mkdtemp(join(tmpdir(), "callgate-compiled-"));
   const tsc = join(root, "node_modules/typescript/bin/tsc");
   const flags = ["-p", join(root, "tsconfig.build.json"), "--noCheck", "--declaration", "false"];

@@ -63,6 +63,7 @@ describe("a config that is wrong", () => {
     const daemon = await Daemon.start(ECHO);
     daemon.place.write(BAD);
     const bad = await run(["reload", "--json", "--socket", daemon.socket("operator")]);
+    expect(bad.status).toBe(4); // for the script that goes on after it
     expect(JSON.parse(bad.out)).toMatchObject({
       reloaded: false,
       refused: expect.stringContaining(`line ${badLine}`),

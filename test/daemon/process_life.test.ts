@@ -34,6 +34,19 @@ describe("SIGTERM", () => {
     expect(existsSync(daemon.socket("agent"))).toBe(false);
   });
 
+  it("opens no new door for a reload that comes too late, which would outlive the daemon's end", async () => {
+    const { daemon, provider, caller, request } = await withRunningCall();
+    daemon.signal("SIGTERM");
+    await daemon.event("daemon.draining");
+    daemon.place.write(`${ECHO}\n[roles.late]\nanyone = true\n`);
+    daemon.signal("SIGHUP");
+    expect(await daemon.event("config.refused")).toMatchObject({ why: "the daemon is stopping" });
+    expect(existsSync(daemon.socket("late"))).toBe(false);
+    provider.answer(request.id, trusted("done"));
+    expect(await caller.response()).toMatchObject({ content: "done" });
+    expect(await daemon.ended).toBe(0);
+  });
+
   it("delivers a long last answer to a peer that reads slowly", async () => {
     const { daemon, provider, caller, request } = await withRunningCall();
     caller.socket.pause();

@@ -63,7 +63,7 @@ export class Shell {
     }
     this.#process.on("exit", () => this.#waiting?.());
     this.#process.stdin.write(
-      `exec 2>&1; callgate() { ${JSON.stringify(process.execPath)} --import ${JSON.stringify(join(ROOT, "node_modules/tsx/dist/loader.mjs"))} ${JSON.stringify(join(ROOT, "bin/callgate.ts"))} "$@"; }\n`,
+      `exec 2>&1; umask 022; chmod -R go-w examples; callgate() { ${JSON.stringify(process.execPath)} --import ${JSON.stringify(join(ROOT, "node_modules/tsx/dist/loader.mjs"))} ${JSON.stringify(join(ROOT, "bin/callgate.ts"))} "$@"; }\n`,
     );
   }
 

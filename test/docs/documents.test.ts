@@ -1,17 +1,22 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { DenyReason } from "../../src/base/faults.ts";
+import { FUNCTIONS } from "../../src/policy/condition_calls.ts";
+import type { Row } from "../../src/policy/decision.ts";
 import { blocks, matches, ROOT, Shell, steps } from "./console.ts";
 
 function read(name: string): string {
   return readFileSync(join(ROOT, name), "utf8");
 }
 
-describe("docs/try.md", () => {
+describe.each(["docs/try.md", "docs/wire.md"])("%s", (name) => {
   it("prints what it says, command by command", async () => {
     const { shell, close } = await Shell.open();
     try {
-      for (const step of blocks(read("docs/try.md"), "console").flatMap(steps)) {
+      const commands = blocks(read(name), "console").flatMap(steps);
+      expect(commands).not.toEqual([]);
+      for (const step of commands) {
         const printed = await shell.run(step);
         if (!matches(printed, step.expected))
           expect({ ran: step.command, printed }).toEqual({ ran: step.command, printed: step.expected });
@@ -20,6 +25,37 @@ describe("docs/try.md", () => {
       await close();
     }
   }, 180_000);
+});
+
+describe("docs/grants.md", () => {
+  const rows: Readonly<Record<Row, DenyReason | "asked" | "runs">> = {
+    deny: "denied_by_grant",
+    ask_expired: "grant_expired",
+    ask_above_taint: "taint_too_high",
+    ask: "asked",
+    allow: "runs",
+    allow_above_taint_ask: "asked",
+    allow_above_taint: "taint_too_high",
+    allow_expired: "grant_expired",
+    nothing: "no_grant",
+  };
+  const firstCells = [...read("docs/grants.md").matchAll(/^\| (`.+?) +\|/gm)].map((match) => match[1] ?? "");
+
+  it("has every row of the decision list, in its order, and what it comes to", () => {
+    const text = read("docs/grants.md");
+    const told = [...text.matchAll(/^\| `([a-z_]+)` .*?`?([a-z_]+)`? +\|$/gm)].map(([, row, end]) => [
+      row,
+      end,
+    ]);
+    expect(told).toEqual(Object.entries(rows));
+  });
+
+  it("has every function that a condition can call, and no other", () => {
+    const named = firstCells.flatMap((cell) =>
+      [...cell.matchAll(/([A-Za-z_]+)\(/g)].map((match) => match[1]),
+    );
+    expect(named.toSorted()).toEqual([...FUNCTIONS.keys()].toSorted());
+  });
 });
 
 describe("README.md", () => {
@@ -73,6 +109,7 @@ describe("the documents", () => {
     "SECURITY.md",
     "CHANGELOG.md",
     "src/README.md",
+    "docs/grants.md",
     "docs/try.md",
     "docs/wire.md",
     "docs/logs.md",

@@ -45,6 +45,11 @@ function record(call: bigint, endedAtMs: number, contentBytes = 10): CallRecord 
   };
 }
 
+/** Messages as text: equality of long buffers, element by element, takes seconds. */
+function written(found: CallRecord | undefined) {
+  return { ...found, messages: found?.messages.map((message) => message.toString("latin1")) };
+}
+
 describe("the archive of ended calls", () => {
   it("gives back exactly what it was given, and nothing for another name", () => {
     fc.assert(
@@ -53,7 +58,8 @@ describe("the archive of ended calls", () => {
         (kept) => {
           const archive = new CallArchive("agent");
           for (const one of kept) archive.append(one);
-          for (const one of kept) expect(archive.find(one.key.session, one.key.call)).toEqual(one);
+          for (const one of kept)
+            expect(written(archive.find(one.key.session, one.key.call))).toEqual(written(one));
           expect(archive.find("nobody", 1n)).toBeUndefined();
         },
       ),
@@ -91,6 +97,53 @@ describe("the archive of ended calls", () => {
     for (const one of [record(1n, 1), large, record(3n, 3)]) archive.append(one);
     expect(archive.find("s", 2n)?.messages[0]?.equals(large.messages[0] ?? Buffer.alloc(0))).toBe(true);
     expect(archive.find("s", 3n)).toEqual(record(3n, 3));
+  });
+
+  it("never loses the call that comes after a record larger than a segment, which would then run twice", () => {
+    const archive = new CallArchive("agent");
+    const parts = Array.from({ length: 200 }, () => Buffer.alloc(8191, 7));
+    const kept = [
+      {
+        ...record(1n, 1),
+        arguments: "x".repeat(1_040_000),
+        messages: [Buffer.alloc(8000), Buffer.alloc(8000)],
+      },
+      record(2n, 2),
+      { ...record(3n, 3), arguments: "x".repeat(400_000), messages: parts },
+      ...Array.from({ length: 50 }, (_, i) => record(BigInt(i) + 4n, i + 4, 1000)),
+    ];
+    for (const one of kept) archive.append(one);
+    for (const one of kept) expect(written(archive.find("s", one.key.call))).toEqual(written(one));
+    archive.prune(archive.bytes - 1, 0, () => undefined);
+    archive.append(record(100n, 100));
+    for (const one of kept.slice(1)) expect(written(archive.find("s", one.key.call))).toEqual(written(one));
+    expect(archive.find("s", 100n)).toEqual(record(100n, 100));
+  });
+
+  it("finds what a list finds, while segments of all sizes fill, empty and serve again", () => {
+    const sizes = fc.constantFrom(10, 10, 9000, 300_000, 700_000, 1_047_000, 1_200_000);
+    const step = fc.record({ args: sizes, parts: fc.nat({ max: 30 }), keep: fc.constantFrom(0, 0.3, 1, 1) });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const archive = new CallArchive("agent");
+        const kept: CallRecord[] = [];
+        for (const [i, { args, parts, keep }] of steps.entries()) {
+          const messages = Array.from({ length: parts }, () => Buffer.alloc(8000, i));
+          const one = { ...record(BigInt(i), i), arguments: String(i % 10).repeat(args), messages };
+          archive.append(one);
+          kept.push(one);
+          archive.prune(archive.bytes * keep, 0, (_, call) => expect(kept.shift()?.key.call).toBe(call));
+          expect(archive.find("s", kept[0]?.key.call ?? 0n)?.arguments).toBe(kept[0]?.arguments);
+        }
+        for (let i = 0; i < steps.length; i += 1) {
+          const found = archive.find("s", BigInt(i));
+          const expected = kept.find(({ key }) => key.call === BigInt(i));
+          expect(found === undefined).toBe(expected === undefined);
+          if (expected !== undefined) expect(written(found)).toEqual(written(expected));
+        }
+      }),
+      { numRuns: 40 },
+    );
   });
 
   it("what was found stays as it was when more is appended and pruned", () => {

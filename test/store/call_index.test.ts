@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { CallIndex } from "../../src/store/call_index.ts";
 
 const call = fc.oneof(fc.bigInt(0n, 40n), fc.bigInt(0n, 18_446_744_073_709_551_615n));
@@ -25,6 +25,37 @@ describe("the index of a session's calls", () => {
         for (const { call: id } of steps) expect(index.find(id)).toBe(slow.get(id));
       }),
     );
+  });
+
+  it("finds what a map finds over many blocks, also where ids come backwards or from both ends", () => {
+    const orders: ReadonlyArray<(i: number) => number> = [
+      (i) => i,
+      (i) => 5000 - i,
+      (i) => (i % 2 === 0 ? i : 10_000 - i),
+      (i) => (i * 2711) % 5003,
+    ];
+    for (const order of orders) {
+      const index = new CallIndex();
+      for (let i = 0; i < 5000; i += 1) index.put(BigInt(order(i)), i);
+      for (let i = 0; i < 5000; i += 3) index.take(BigInt(order(i)));
+      for (let i = 0; i < 5000; i += 3) if (i % 2 === 0) index.put(BigInt(order(i)), i + 1);
+      for (let i = 0; i < 5000; i += 1) {
+        const expected = i % 3 !== 0 ? i : i % 2 === 0 ? i + 1 : undefined;
+        expect(index.find(BigInt(order(i)))).toBe(expected);
+      }
+      for (let i = 0; i < 5000; i += 1) index.take(BigInt(order(i)));
+      expect(index.size).toBe(0);
+    }
+  });
+
+  it("is not stalled by an agent that counts its ids down", () => {
+    const moved = vi.spyOn(BigUint64Array.prototype, "copyWithin");
+    const index = new CallIndex();
+    for (let id = 20_000n; id > 0n; id -= 1n) index.put(id, Number(id));
+    const most = Math.max(...moved.mock.calls.map(([, from, end]) => (end ?? 0) - from));
+    moved.mockRestore();
+    expect(most).toBeLessThanOrEqual(256);
+    expect(index.find(1n)).toBe(1);
   });
 
   it("keeps its room while as many go as come", () => {

@@ -26,6 +26,7 @@ export function callId(args: JsonObject, name: string): bigint | undefined {
 export interface MemberSchema {
   readonly type: string | readonly string[];
   readonly description: string;
+  readonly enum?: readonly string[];
   readonly items?: object;
 }
 

@@ -6,11 +6,11 @@ import { encodeMessage } from "../../wire/envelope.ts";
 import { callFault, NOTHING_RAN } from "../answer.ts";
 import type { BuiltinCall, BuiltinOutcome, Core } from "../core.ts";
 import { failCall } from "../deliver.ts";
-import { providerSession } from "../dispatch.ts";
+import { providerSession, unsendable } from "../dispatch.ts";
 import type { LiveCall } from "../live.ts";
-import { CALL, callId, objectSchema, ROLE, SESSION, text } from "./arguments.ts";
+import { CALL, callId, objectSchema, ROLE, SESSION } from "./arguments.ts";
 import { type BuiltinSource, shown } from "./builtin.ts";
-import { namedRole, sessionLabels } from "./visibility.ts";
+import { namedRole, namedSessionId, sessionLabels } from "./visibility.ts";
 
 const CANCEL_TOOL = "callgate.calls.cancel";
 
@@ -19,10 +19,9 @@ function namedCall(core: Core, call: BuiltinCall): Result<CallKey, CallFault> {
   if (id === undefined) return fault(callFault("bad_arguments", `\`call\` is no call id. ${NOTHING_RAN}`));
   const named = namedRole(core, call);
   if (!named.ok) return named;
-  const session = text(call.args, "session") ?? call.session.id;
-  if (call.role.isolated && !call.role.operator && session !== call.session.id)
-    return fault(callFault("bad_arguments", `This connection is bound to another session. ${NOTHING_RAN}`));
-  return ok({ role: named.value.name, session, call: id });
+  const session = namedSessionId(call);
+  if (!session.ok) return session;
+  return ok({ role: named.value.name, session: session.value, call: id });
 }
 
 function why(core: Core, call: BuiltinCall): BuiltinOutcome {
@@ -57,7 +56,8 @@ function cancel(core: Core, call: BuiltinCall): BuiltinOutcome {
   const session = core.sessions.find(key.role, key.session);
   const live = session && core.live.find(session, key.call);
   const itself = live?.session === call.session && live?.key.call === call.key.call;
-  if (live === undefined || live.stage === "ended" || itself) return shown({ cancelled: false });
+  if (live === undefined || live.stage === "ended" || itself || !mayCancel(call, live))
+    return shown({ cancelled: false });
   const ran = live.serving !== undefined;
   const told = tellProvider(core, live);
   failCall(
@@ -71,21 +71,24 @@ function cancel(core: Core, call: BuiltinCall): BuiltinOutcome {
   return shown({ cancelled: true, provider_told: told });
 }
 
+/** As with a replay, another user of the same role is not the one who asked. */
+function mayCancel(call: BuiltinCall, { record }: LiveCall): boolean {
+  return call.role.operator || record.uid === call.peer.connection.peer?.uid;
+}
+
 /** A provider that announced it can be told gets a request of ours; its answer belongs to no call. */
 function tellProvider(core: Core, live: LiveCall): boolean {
   const peer = live.serving?.peer;
   if (peer === undefined || !peer.cancellable || !peer.connection.readable) return false;
   const session = providerSession(core, live.key.role, live.key.session);
   const args = JSON.stringify({ session, call: live.key.call.toString() });
-  const id = peer.nextId;
+  const request = encodeMessage({
+    kind: "tool_request",
+    body: { session, call: live.key.call, tool: CANCEL_TOOL, arguments: args },
+  });
+  if (unsendable(peer, request) !== undefined) return false;
+  peer.connection.ask(peer.nextId, request);
   peer.nextId += 1n;
-  peer.connection.ask(
-    id,
-    encodeMessage({
-      kind: "tool_request",
-      body: { session, call: live.key.call, tool: CANCEL_TOOL, arguments: args },
-    }),
-  );
   return true;
 }
 

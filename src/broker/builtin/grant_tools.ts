@@ -11,7 +11,7 @@ import { callFault, NOTHING_RAN } from "../answer.ts";
 import type { BuiltinCall, BuiltinOutcome, Core } from "../core.ts";
 import { flag, objectSchema, ROLE, SESSION, text } from "./arguments.ts";
 import { type BuiltinSource, shown } from "./builtin.ts";
-import { namedRole, sessionLabels } from "./visibility.ts";
+import { namedRole, namedSessionId, sessionLabels } from "./visibility.ts";
 
 function list(core: Core, call: BuiltinCall): BuiltinOutcome {
   const named = namedRole(core, call);
@@ -30,7 +30,7 @@ function shownGrant(grant: Grant, nowMs: number) {
     role: grant.role,
     effect: grant.effect,
     tools: grant.tools,
-    sessions: grant.sessions,
+    sessions: grant.sessions.length === 0 ? ["*"] : grant.sessions,
     when: grant.when?.source ?? null,
     taint_max: grant.taintMax?.class ?? null,
     taint_untrusted: grant.taintMax?.untrusted ?? null,
@@ -46,7 +46,9 @@ function explainCall(core: Core, call: BuiltinCall): BuiltinOutcome {
   if (!named.ok) return named;
   const role = named.value.name;
   const tool = text(call.args, "tool") ?? "";
-  const session = text(call.args, "session") ?? call.session.id;
+  const ofSession = namedSessionId(call);
+  if (!ofSession.ok) return ofSession;
+  const session = ofSession.value;
   const parsed = parseJson(text(call.args, "arguments") ?? "{}", ARGUMENTS_LIMITS);
   if (!parsed.ok || !(parsed.value instanceof Map)) {
     return fault(
@@ -78,7 +80,7 @@ function explainCall(core: Core, call: BuiltinCall): BuiltinOutcome {
   return shown(content, sessionLabels(core, role, session));
 }
 
-/** The session's taint, or a higher one that the caller asks about. */
+/** The session's taint, with what the caller asks to be assumed in its place. */
 function assumedTaint(core: Core, call: BuiltinCall, role: string, session: string): Labels {
   const found = core.sessions.find(role, session);
   const now = found === undefined ? core.sessions.roleTaint(role) : core.sessions.taint(found);
@@ -124,7 +126,8 @@ export const GRANT_TOOLS: readonly BuiltinSource[] = [
         arguments: { type: "string", description: "The text of the arguments' JSON object." },
         taint_class: {
           type: "string",
-          description: "As if the session's class were this: public, internal, confidential, restricted.",
+          enum: DATA_CLASSES,
+          description: "As if the session's class were this.",
         },
         taint_untrusted: {
           type: "boolean",

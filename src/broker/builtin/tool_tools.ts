@@ -87,6 +87,8 @@ async function announce(core: Core, call: BuiltinCall): Promise<BuiltinOutcome> 
   const answers: object[] = [];
   const pins: Definition[] = [];
   for (const announced of tools as readonly Json[]) {
+    // A schema may take its time to compile: whoever else waits is served in between.
+    if (answers.length > 0) await new Promise<void>((resolve) => core.clock.afterInput(resolve));
     const definition = await core.definitions.read(core.runtime.policy, call.role, announced);
     if (typeof definition === "string") answers.push({ state: "refused", why: definition });
     else answers.push(takeDefinition(core, call, definition, pins));

@@ -34,6 +34,13 @@ function maySee(call: BuiltinCall, session: Session): boolean {
   return session.role === call.role.name && (!call.role.isolated || session === call.session);
 }
 
+/** The session id that the arguments name, or the caller's own: for a connection that is bound to one session only that. */
+export function namedSessionId(call: BuiltinCall): Result<string, CallFault> {
+  const id = text(call.args, "session") ?? call.session.id;
+  if (!call.role.isolated || call.role.operator || id === call.session.id) return ok(id);
+  return fault(callFault("bad_arguments", `This connection is bound to another session. ${NOTHING_RAN}`));
+}
+
 /** Labels of what a session's caller chose or caused: whatever that caller has been given. */
 export function sessionLabels(core: Core, role: string, session: string | undefined): Labels {
   const found = session === undefined ? undefined : core.sessions.find(role, session);

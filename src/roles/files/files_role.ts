@@ -31,6 +31,8 @@ export interface FilesRoleOptions {
 export interface FilesRole {
   /** Lets running calls finish, then leaves the broker and lets go of the roots. */
   close(): Promise<void>;
+  /** Resolves when the broker will not be reached any more, with why for the owner; undefined after `close`. */
+  readonly ended: Promise<string | undefined>;
 }
 
 /** Serves until closed. The fault is for the owner. */
@@ -50,6 +52,7 @@ export async function serveFiles(options: FilesRoleOptions): Promise<Result<File
       await provider.value.close();
       tools.value.close();
     },
+    ended: provider.value.ended.then((why) => why?.message),
   });
 }
 
