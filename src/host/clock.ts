@@ -18,9 +18,21 @@ export function systemClock(wallMs = () => Date.now(), steadyMs = () => performa
       return Math.floor(shown);
     },
     after,
-    afterInput(task) {
-      setImmediate(task);
-    },
+    afterInput: oncePerTurn(),
+  };
+}
+
+/** All that is asked for in one turn of the event loop runs in one callback of it. */
+function oncePerTurn(): Clock["afterInput"] {
+  let waiting: (() => void)[] = [];
+  const runAll = () => {
+    const tasks = waiting;
+    waiting = [];
+    for (const task of tasks) task();
+  };
+  return (task) => {
+    if (waiting.length === 0) setImmediate(runAll);
+    waiting.push(task);
   };
 }
 

@@ -74,6 +74,10 @@ export class Connection {
   #partsAnswers = 0;
   #writing = false;
   #flushAsked = false;
+  readonly #flushAfterInput = () => {
+    this.#flushAsked = false;
+    this.#flush();
+  };
   #frameDeadline: (() => void) | undefined;
   #writeDeadline: (() => void) | undefined;
   /** Until when a peer that is being let go may stay. */
@@ -270,10 +274,7 @@ export class Connection {
   #askFlush(): void {
     if (this.#flushAsked) return;
     this.#flushAsked = true;
-    this.#options.clock.afterInput(() => {
-      this.#flushAsked = false;
-      this.#flush();
-    });
+    this.#options.clock.afterInput(this.#flushAfterInput);
   }
 
   /** One write at a time; what comes meanwhile is gathered for the next. */
@@ -303,12 +304,13 @@ export class Connection {
 
   #writeAll(parts: readonly Buffer[], answers: number): void {
     const stream = this.#stream;
-    const bytes = parts.reduce((sum, part) => sum + part.length, 0);
-    const written = () => this.#written(bytes, answers);
-    if (parts.length === 1) {
-      stream.write(parts[0], written);
+    const [first] = parts;
+    if (first !== undefined && parts.length === 1) {
+      stream.write(first, () => this.#written(first.length, answers));
       return;
     }
+    const bytes = parts.reduce((sum, part) => sum + part.length, 0);
+    const written = () => this.#written(bytes, answers);
     stream.cork();
     for (const [i, part] of parts.entries()) stream.write(part, i === parts.length - 1 ? written : undefined);
     stream.uncork();
@@ -377,6 +379,8 @@ function firstBytes(
   parts: readonly Buffer[],
   bytesMax: number,
 ): readonly [readonly Buffer[], readonly Buffer[]] {
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined && only.length <= bytesMax) return [parts, NO_PARTS];
   let room = bytesMax;
   for (const [i, part] of parts.entries()) {
     if (part.length <= room) {
