@@ -63,7 +63,7 @@ export function parseJsonObject(text: string, limits: JsonLimits): Result<JsonOb
   const parsed = parseJson(text, limits);
   if (!parsed.ok) return parsed;
   if (isJsonObject(parsed.value)) return ok(parsed.value);
-  return fault({ message: "an object is expected", offset: 0 });
+  return fault({ message: "one JSON object is expected", offset: 0 });
 }
 
 export function isJsonObject(value: Json): value is JsonObject {

@@ -2,7 +2,7 @@
 // they tell nothing about what one may not use.
 
 import { type CallFault, fault, ok, type Result } from "../base/faults.ts";
-import { type JsonObject, parseJson } from "../base/json.ts";
+import { type JsonObject, parseJsonObject } from "../base/json.ts";
 import { ARGUMENTS_LIMITS } from "../base/limits.ts";
 import type { JsonString } from "../wire/json_string.ts";
 import type { ToolRequest } from "../wire/message.ts";
@@ -44,13 +44,10 @@ export function take(
 
 /** Strict parsing; the fault is the same for any tool. */
 export function parse(request: ToolRequest<JsonString>): Result<JsonObject, CallFault> {
-  const parsed = parseJson(request.arguments.text, ARGUMENTS_LIMITS);
-  if (!parsed.ok) {
-    const { message, offset } = parsed.fault;
-    return fault(callFault("bad_arguments", `${message} (at character ${offset}). ${NOT_TAKEN}`));
-  }
-  if (parsed.value instanceof Map) return ok(parsed.value);
-  return fault(callFault("bad_arguments", `The arguments must be one JSON object. ${NOT_TAKEN}`));
+  const parsed = parseJsonObject(request.arguments.text, ARGUMENTS_LIMITS);
+  if (parsed.ok) return parsed;
+  const { message, offset } = parsed.fault;
+  return fault(callFault("bad_arguments", `${message} (at character ${offset}). ${NOT_TAKEN}`));
 }
 
 export function capacityFault(limit: string): CallFault {

@@ -208,7 +208,7 @@ describe("what is refused", () => {
   it("wants an object for arguments", () => {
     expect(parseJsonObject("[]", LIMITS)).toStrictEqual({
       ok: false,
-      fault: { message: "an object is expected", offset: 0 },
+      fault: { message: "one JSON object is expected", offset: 0 },
     });
     expect(parseJsonObject("{", LIMITS).ok).toBe(false);
     expect(parseJsonObject(" {} ", LIMITS)).toStrictEqual({ ok: true, value: new Map() });

@@ -1,7 +1,7 @@
 // `callgate.grants.list|explain`: what a role was given, and what would be decided.
 
 import { fault } from "../../base/faults.ts";
-import { parseJson } from "../../base/json.ts";
+import { parseJsonObject } from "../../base/json.ts";
 import { DATA_CLASSES, type DataClass, type Labels } from "../../base/labels.ts";
 import { ARGUMENTS_LIMITS } from "../../base/limits.ts";
 import { explain, type TraceStep } from "../../policy/decision.ts";
@@ -49,8 +49,8 @@ function explainCall(core: Core, call: BuiltinCall): BuiltinOutcome {
   const ofSession = namedSessionId(call);
   if (!ofSession.ok) return ofSession;
   const session = ofSession.value;
-  const parsed = parseJson(text(call.args, "arguments") ?? "{}", ARGUMENTS_LIMITS);
-  if (!parsed.ok || !(parsed.value instanceof Map)) {
+  const parsed = parseJsonObject(text(call.args, "arguments") ?? "{}", ARGUMENTS_LIMITS);
+  if (!parsed.ok) {
     return fault(
       callFault("bad_arguments", `\`arguments\` must be the text of one JSON object. ${NOTHING_RAN}`),
     );

@@ -2,7 +2,7 @@
 // library. It decides nothing about files; it turns requests into tool calls and answers back.
 
 import { fault, ok, type Result } from "../../base/faults.ts";
-import { type JsonObject, parseJson } from "../../base/json.ts";
+import { type JsonObject, parseJsonObject } from "../../base/json.ts";
 import { ARGUMENTS_LIMITS } from "../../base/limits.ts";
 import type { Address } from "../../client/address.ts";
 import type { ReconnectOptions } from "../../client/backoff.ts";
@@ -107,6 +107,6 @@ function handlerOf(tool: FilesTool): Handler {
 }
 
 function parseArguments(text: string): JsonObject | undefined {
-  const parsed = parseJson(text, ARGUMENTS_LIMITS);
-  return parsed.ok && parsed.value instanceof Map ? parsed.value : undefined;
+  const parsed = parseJsonObject(text, ARGUMENTS_LIMITS);
+  return parsed.ok ? parsed.value : undefined;
 }
