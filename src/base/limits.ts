@@ -28,6 +28,10 @@ export interface RoleLimits {
   readonly sessions: number;
   /** Bytes of recorded outcomes kept for replay. */
   readonly stored_bytes: number;
+  /** Questions that wait for a human; one session has at most half of them. */
+  readonly pending_approvals: number;
+  /** New questions within an hour; one session has at most half of them. */
+  readonly questions_per_hour: number;
 }
 
 export const ROLE_LIMITS_DEFAULT: RoleLimits = {
@@ -40,4 +44,6 @@ export const ROLE_LIMITS_DEFAULT: RoleLimits = {
   queued_bytes_out: 33_554_432,
   sessions: 4096,
   stored_bytes: 67_108_864,
+  pending_approvals: 64,
+  questions_per_hour: 120,
 };

@@ -50,7 +50,14 @@ export interface ToolPolicy {
   readonly store: string | undefined;
   /** Name of the argument that tells a store's items apart. */
   readonly storeKey: string | undefined;
+  /** `memory`: calls of it are not written to disk (reads only); taint and audit are. */
+  readonly record: "durable" | "memory";
+  /** Top-level arguments whose values the audit may show; all else is digest and length. */
+  readonly auditArguments: readonly string[];
 }
+
+/** Defaults of a grant's question (config: approval_ttl, refuse_for). */
+export const QUESTION_DEFAULTS = { approvalTtlMs: 900_000, refuseForMs: 3_600_000 } as const;
 
 export type GrantEffect = "allow" | "ask" | "deny";
 
@@ -67,10 +74,35 @@ export interface Grant {
   readonly aboveTaint: "deny" | "ask";
   /** Milliseconds since the epoch; undefined: never. On a deny: undefined. */
   readonly expiresAtMs: number | undefined;
+  /** How many calls it lets through, in each period (undefined: ever). Used up it counts as expired. */
+  readonly maxCalls: { readonly calls: number; readonly perMs: number | undefined } | undefined;
+  /** How long a question that it asks stays open. */
+  readonly approvalTtlMs: number;
+  /** Whether an approval of its question may be remembered. */
+  readonly remember: boolean;
+  /** How long an equal call of the role stays refused without asking again. */
+  readonly refuseForMs: number;
   /** The ask grant that a remembered approval stands in for; undefined on every other grant. */
   readonly remembers: string | undefined;
+  /** Only calls with this `equalDigest`; undefined: whatever the arguments are. Only with `remembers`. */
+  readonly equal: string | undefined;
   /** The owner's words, shown to a caller that it denies. */
   readonly reason: string | undefined;
+}
+
+/** What a role may give others at run time with `callgate.grants.add`. A deny needs none of these. */
+export interface Giving {
+  /** Who gives. */
+  readonly role: string;
+  /** To whom. */
+  readonly to: readonly string[];
+  readonly tools: readonly Pattern[];
+  /** A given grant's taint stays within this. */
+  readonly taintMax: Labels;
+  /** A given grant expires within this. */
+  readonly longestMs: number;
+  /** A given grant has a condition or asks (`ask` only), or may allow outright. */
+  readonly effects: readonly ("allow" | "ask")[];
 }
 
 export interface Policy {
@@ -78,7 +110,8 @@ export interface Policy {
   readonly tools: ReadonlyMap<string, ToolPolicy>;
   /** In the order of the config. */
   readonly grants: readonly Grant[];
-  /** A uid may open sessions (later: approve) for a role that it itself runs. */
+  readonly gives: readonly Giving[];
+  /** A uid may open sessions and approve for a role that it itself runs. */
   readonly allowSameUser: boolean;
   /** SHA-256 of the config file, hex: names the policy in records. */
   readonly version: string;

@@ -1,7 +1,19 @@
 // The port through which the broker writes down what it must not forget, and reads it back.
 // Invariant: what `commit` has called back without a fault holds; all of one commit holds or none.
 
-import type { CallKey, CallRecord, Change, DecisionRecord, PinRecord } from "./records.ts";
+import type { Labels } from "../base/labels.ts";
+import type {
+  ApprovalRecord,
+  CallKey,
+  CallRecord,
+  Change,
+  DecisionRecord,
+  GrantUses,
+  PinRecord,
+  StoredGrant,
+  StoredSession,
+  TaintScope,
+} from "./records.ts";
 
 /** Why nothing of a commit was written: shown as `unavailable`. */
 export interface StoreFault {
@@ -10,15 +22,25 @@ export interface StoreFault {
 
 export type Committed = (fault: StoreFault | undefined) => void;
 
+/** `failing`: the last write was refused. `stalled`: a write has been under way for too long. New calls are `unavailable` then. */
+export type StoreCondition = "ok" | "failing" | "stalled";
+
 export interface Store {
   /**
    * Writes all changes in one transaction; transactions take effect in the order of the calls, and
    * `done` is called in that order too, once they are durable (in memory: before `commit` returns).
+   * Changes of calls with `durable` false, and audit records beside nothing else, are not waited for while the
+   * store is `ok`. `reserved`: an operator's, which may use the space that is kept back.
    */
-  commit(changes: readonly Change[], done: Committed): void;
+  commit(changes: readonly Change[], done: Committed, reserved?: boolean): void;
+
+  readonly condition: StoreCondition;
 
   /** A call that was dispatched or has ended and is still kept. */
   findCall(key: CallKey): CallRecord | undefined;
+
+  /** Calls that are kept, newest first: those without an outcome, then those that have ended. */
+  calls(): Iterable<CallRecord>;
 
   /** The highest call id of that session that was pruned: ids up to it are never run. */
   watermark(role: string, session: string): bigint | undefined;
@@ -26,5 +48,64 @@ export interface Store {
   /** The last decision on that call, where it is still kept. */
   findDecision(key: CallKey): DecisionRecord | undefined;
 
-  pins(): Iterable<PinRecord>;
+  /** What was written before this process began; read once, before the first commit. */
+  load(): Stored;
+
+  readonly audit: AuditReader;
+}
+
+export interface StoredTaint {
+  readonly scope: TaintScope;
+  readonly labels: Labels;
+  /** The call that raised it last; undefined after an endorsement. */
+  readonly by: CallKey | undefined;
+}
+
+export interface StoredFreeze {
+  readonly role: string;
+  readonly session: string | undefined;
+}
+
+export interface Stored {
+  readonly sessions: Iterable<StoredSession>;
+  readonly taints: Iterable<StoredTaint>;
+  readonly frozen: Iterable<StoredFreeze>;
+  readonly pins: Iterable<PinRecord>;
+  readonly approvals: Iterable<ApprovalRecord>;
+  readonly grants: Iterable<StoredGrant>;
+  readonly uses: Iterable<GrantUses>;
+}
+
+/** Where the chain of audit records ends. `seq` 0: it is empty, and `hash` is 64 zeros. */
+export interface AuditHead {
+  readonly seq: bigint;
+  /** Lower-case hex SHA-256 over the hash before it and the record's text. */
+  readonly hash: string;
+}
+
+export interface AuditLine {
+  readonly seq: bigint;
+  readonly hash: string;
+  /** One JSON object without line feed. */
+  readonly text: string;
+}
+
+/** A stretch of the chain that retention removed: what stood before it and its last hash hold the chain together. */
+export interface AuditSeal {
+  readonly firstSeq: bigint;
+  readonly lastSeq: bigint;
+  /** Hash before the first, and of the last. */
+  readonly before: string;
+  readonly hash: string;
+  readonly firstAtMs: number;
+  readonly lastAtMs: number;
+  readonly removed: boolean;
+}
+
+/** The chain as it is stored; nothing here has been verified. Reading never changes it. */
+export interface AuditReader {
+  head(): AuditHead;
+  /** Records in order from `seq` on (or from the first kept after it), at most `linesMax`. */
+  lines(seq: bigint, linesMax: number): readonly AuditLine[];
+  seals(): readonly AuditSeal[];
 }
