@@ -3,14 +3,24 @@
 // Invariant: what `find` gives is what `append` was given, and stays so: small messages are copied out,
 // since the segments that emptied serve again, and large ones are the very buffers that came in.
 
-import { DATA_CLASSES } from "../base/labels.ts";
+import { codeNumber, codeOf, labelBits, labelsOf, statusNumber, statusOf } from "./call_codes.ts";
 import { CallIndex } from "./call_index.ts";
 import type { CallRecord } from "./records.ts";
 
 const SEGMENT_BYTES = 1_048_576;
 /** Where a record's fixed part has what; the numbers are little-endian. */
-const AT = { ended: 0, call: 8, uid: 16, flags: 20, texts: 24, lengths: 28, messages: 36 } as const;
-const FIXED_BYTES = 40;
+const AT = {
+  ended: 0,
+  call: 8,
+  asked: 16,
+  uid: 24,
+  flags: 28,
+  texts: 32,
+  /** Of session, tool and equal digest. */
+  lengths: 36,
+  messages: 48,
+} as const;
+const FIXED_BYTES = 52;
 const LENGTH_BYTES = 4;
 /** From this size on a message is kept as the buffer that it is, not copied; its length then has this bit. */
 const LARGE_BYTES = 8192;
@@ -18,7 +28,11 @@ const LARGE = 0x8000_0000;
 /** Charged beside a record's bytes: its place in the index. */
 const INDEX_BYTES = 64;
 const NO_UID = 0x80;
-const UNTRUSTED = 0x40;
+const DURABLE = 0x20;
+const STATUS_SHIFT = 8;
+const CODE_SHIFT = 16;
+const STATUS_BITS = 0xf;
+const CODE_BITS = 0xff;
 
 /** Where a record is. */
 interface Place {
@@ -78,6 +92,15 @@ export class CallArchive {
     if (position === undefined) return undefined;
     const segment = this.#segments[Math.floor(position / SEGMENT_BYTES) - this.#firstNumber];
     return segment && readRecord(segment, position % SEGMENT_BYTES, this.#role);
+  }
+
+  /** Those that ended last come first; nothing may be added or taken while one looks. */
+  *newestFirst(): Generator<CallRecord> {
+    for (const segment of this.#segments.toReversed()) {
+      for (let number = segment.records.length - 1; number >= segment.oldest; number -= 1) {
+        yield readRecord(segment, segment.records[number]!, this.#role);
+      }
+    }
   }
 
   /** Lets the oldest go while there are more than `bytesMax`, or that ended before `endedBeforeMs`. */
@@ -144,8 +167,8 @@ function chargedBytes(segment: Segment, number: number): number {
   return bytes;
 }
 
-function recordBytesMax({ key, tool, arguments: args, messages }: CallRecord): number {
-  let bytes = FIXED_BYTES + (key.session.length + tool.length) * 3 + textBytesMax(args);
+function recordBytesMax({ key, tool, equal = "", arguments: args, messages }: CallRecord): number {
+  let bytes = FIXED_BYTES + (key.session.length + tool.length + equal.length) * 3 + textBytesMax(args);
   for (const message of messages) bytes += LENGTH_BYTES + Math.min(message.length, LARGE_BYTES);
   return bytes;
 }
@@ -157,20 +180,26 @@ function textBytesMax(text: string): number {
 
 function writeRecord(segment: Segment, start: number, record: CallRecord): number {
   const { bytes, view } = segment;
-  const { key, uid, labels, messages, tool } = record;
+  const { key, uid, messages, tool, equal = "" } = record;
   view.setFloat64(start + AT.ended, record.endedAtMs, true);
   view.setBigUint64(start + AT.call, key.call, true);
+  view.setFloat64(start + AT.asked, record.askedAtMs, true);
   view.setUint32(start + AT.uid, uid ?? 0, true);
-  const flags = (uid === undefined ? NO_UID : 0) | (labels.untrusted ? UNTRUSTED : 0);
-  view.setUint32(start + AT.flags, flags | DATA_CLASSES.indexOf(labels.class), true);
-  const textBytes = bytes.write(key.session + tool + record.arguments, start + FIXED_BYTES);
+  view.setUint32(start + AT.flags, flagsOf(record), true);
+  const textBytes = bytes.write(key.session + tool + equal + record.arguments, start + FIXED_BYTES);
   view.setUint32(start + AT.texts, textBytes, true);
   view.setUint32(start + AT.lengths, key.session.length, true);
   view.setUint32(start + AT.lengths + 4, tool.length, true);
+  view.setUint32(start + AT.lengths + 8, equal.length, true);
   view.setUint32(start + AT.messages, messages.length, true);
   let at = start + FIXED_BYTES + textBytes;
   for (const message of messages) at = writeMessage(segment, at, message);
   return at;
+}
+
+function flagsOf({ uid, durable, labels, status, code }: CallRecord): number {
+  const marks = (uid === undefined ? NO_UID : 0) | (durable ? DURABLE : 0) | labelBits(labels);
+  return marks | (statusNumber(status) << STATUS_SHIFT) | (codeNumber(code) << CODE_SHIFT);
 }
 
 function writeMessage({ bytes, view, large }: Segment, at: number, message: Buffer): number {
@@ -219,6 +248,7 @@ function readRecord(segment: Segment, start: number, role: string): CallRecord {
   const texts = bytes.toString("utf8", from, from + view.getUint32(start + AT.texts, true));
   const sessionEnd = view.getUint32(start + AT.lengths, true);
   const toolEnd = sessionEnd + view.getUint32(start + AT.lengths + 4, true);
+  const equalEnd = toolEnd + view.getUint32(start + AT.lengths + 8, true);
   const flags = view.getUint32(start + AT.flags, true);
   const messages: Buffer[] = [];
   forEachMessage(segment, start, (message, index) => {
@@ -227,11 +257,16 @@ function readRecord(segment: Segment, start: number, role: string): CallRecord {
   return {
     key: { role, session: texts.slice(0, sessionEnd), call: view.getBigUint64(start + AT.call, true) },
     tool: texts.slice(sessionEnd, toolEnd),
-    arguments: texts.slice(toolEnd),
+    arguments: texts.slice(equalEnd),
     uid: (flags & NO_UID) === 0 ? view.getUint32(start + AT.uid, true) : undefined,
+    durable: (flags & DURABLE) !== 0,
+    equal: equalEnd === toolEnd ? undefined : texts.slice(toolEnd, equalEnd),
+    askedAtMs: view.getFloat64(start + AT.asked, true),
     state: "ended",
+    status: statusOf((flags >>> STATUS_SHIFT) & STATUS_BITS),
+    code: codeOf((flags >>> CODE_SHIFT) & CODE_BITS),
     messages,
-    labels: { class: DATA_CLASSES[flags & 3] ?? "restricted", untrusted: (flags & UNTRUSTED) !== 0 },
+    labels: labelsOf(flags),
     endedAtMs: view.getFloat64(start + AT.ended, true),
   };
 }

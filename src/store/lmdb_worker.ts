@@ -1,0 +1,41 @@
+// The thread that writes: a batch comes as one buffer, becomes one transaction that is on disk when it
+// returns, and the buffer goes back with what came of it. Nothing is read here.
+// Invariant: one answer for each batch, in order; a transaction that threw has left nothing behind.
+
+import { parentPort, workerData } from "node:worker_threads";
+import { lmdbCode, openEnvironment } from "./lmdb_environment.ts";
+import type { BatchAnswer, BatchRequest, WorkerData } from "./lmdb_messages.ts";
+import { WriteBatch } from "./write_batch.ts";
+
+/** Starts when the thread does: this file is the thread's program. */
+function serve(path: string): void {
+  const environment = openEnvironment(path);
+  const answer = (message: BatchAnswer, transfer: ArrayBuffer[] = []) =>
+    parentPort?.postMessage(message, transfer);
+  parentPort?.on("message", (request: BatchRequest) => {
+    if (request === "close") {
+      void environment.close().then(() => parentPort?.close());
+      return;
+    }
+    const { buffer, length } = request;
+    const fault = writeAll(environment, new WriteBatch(buffer, length));
+    answer({ buffer, fault }, [buffer]);
+  });
+  answer("ready");
+}
+
+function writeAll(environment: ReturnType<typeof openEnvironment>, batch: WriteBatch): string | undefined {
+  try {
+    environment.transactionSync(() => {
+      batch.each(
+        (key, value) => environment.putSync(key, value),
+        (key) => void environment.removeSync(key),
+      );
+    });
+    return undefined;
+  } catch (error) {
+    return lmdbCode(error);
+  }
+}
+
+serve((workerData as WorkerData).path);

@@ -1,0 +1,140 @@
+// Calls in memory: those that run, and the archive of those that have ended, per role up to an age and
+// a number of bytes. What goes leaves its session's watermark behind.
+// Invariant: a pruned call is never found again, and its id stays at or below its watermark.
+
+import { CallArchive } from "./archive.ts";
+import type { CallKey, CallRecord, Change } from "./records.ts";
+import { Watermarks } from "./watermarks.ts";
+
+/** How long calls that have ended are kept. */
+export interface CallBounds {
+  /** What ended before may go. */
+  endedBeforeMs(): number;
+  /** Bytes of ended calls kept for a role. */
+  storedBytesMax(role: string): number;
+}
+
+/** One role's calls, by session and call. */
+class RoleCalls {
+  readonly running = new Map<string, Map<bigint, CallRecord>>();
+  readonly archive: CallArchive;
+  readonly watermarks = new Watermarks();
+
+  constructor(role: string) {
+    this.archive = new CallArchive(role);
+  }
+
+  find(session: string, call: bigint): CallRecord | undefined {
+    return this.running.get(session)?.get(call) ?? this.archive.find(session, call);
+  }
+
+  put(record: CallRecord): void {
+    const { session, call } = record.key;
+    const calls = this.running.get(session);
+    if (calls === undefined) this.running.set(session, new Map([[call, record]]));
+    else calls.set(call, record);
+  }
+
+  /** Takes a running call out without a trace. */
+  drop(record: CallRecord): void {
+    const { session, call } = record.key;
+    const calls = this.running.get(session);
+    if (calls?.get(call) !== record) return;
+    calls.delete(call);
+    if (calls.size === 0) this.running.delete(session);
+  }
+
+  end(record: CallRecord): void {
+    this.drop(record);
+    // An operator's words for a call whose record was read anew stand in for the one that ran.
+    this.running.get(record.key.session)?.delete(record.key.call);
+    this.archive.append(record);
+  }
+
+  prune(bytesMax: number, endedBeforeMs: number): void {
+    this.archive.prune(bytesMax, endedBeforeMs, (session, call) => this.watermarks.raise(session, call));
+  }
+}
+
+export class MemoryCalls {
+  readonly #bounds: CallBounds;
+  readonly #roles = new Map<string, RoleCalls>();
+
+  constructor(bounds: CallBounds) {
+    this.#bounds = bounds;
+  }
+
+  find(key: CallKey): CallRecord | undefined {
+    return this.#roles.get(key.role)?.find(key.session, key.call);
+  }
+
+  watermark(role: string, session: string): bigint | undefined {
+    return this.#roles.get(role)?.watermarks.of(session);
+  }
+
+  /** Newest first. */
+  withoutOutcome(): readonly CallRecord[] {
+    const running = [...this.#roles.values()].flatMap((role) =>
+      [...role.running.values()].flatMap((calls) => [...calls.values()]),
+    );
+    return running.reverse().sort((a, b) => b.askedAtMs - a.askedAtMs);
+  }
+
+  /** Newest first. */
+  ended(): Iterable<CallRecord> {
+    return newestFirst([...this.#roles.values()].map(({ archive }) => archive.newestFirst()));
+  }
+
+  apply(change: Change): void {
+    switch (change.kind) {
+      case "intent":
+        return this.#role(change.record.key.role).put(change.record);
+      case "withdrawn":
+        return this.#role(change.record.key.role).drop(change.record);
+      case "message":
+        change.record.messages.push(change.message);
+        return;
+      case "outcome":
+        return this.#end(change);
+      default:
+    }
+  }
+
+  #end({ record, message, status, code, atMs }: Extract<Change, { kind: "outcome" }>): void {
+    const { role } = record.key;
+    const calls = this.#role(role);
+    record.messages.push(message);
+    record.state = "ended";
+    record.status = status;
+    record.code = code;
+    record.endedAtMs = atMs;
+    calls.end(record);
+    calls.prune(this.#bounds.storedBytesMax(role), this.#bounds.endedBeforeMs());
+  }
+
+  #role(name: string): RoleCalls {
+    let role = this.#roles.get(name);
+    if (role === undefined) {
+      role = new RoleCalls(name);
+      this.#roles.set(name, role);
+    }
+    return role;
+  }
+}
+
+/** Several streams of calls, each with the one that ended last first, as one. */
+export function* newestFirst(streams: readonly Iterable<CallRecord>[]): Generator<CallRecord> {
+  const heads: { current: CallRecord; readonly rest: Iterator<CallRecord> }[] = [];
+  for (const stream of streams) {
+    const rest = stream[Symbol.iterator]();
+    const first = rest.next();
+    if (!first.done) heads.push({ current: first.value, rest });
+  }
+  while (heads.length > 0) {
+    const newest = heads.reduce((a, b) => (b.current.endedAtMs > a.current.endedAtMs ? b : a));
+    yield newest.current;
+    const next = newest.rest.next();
+    if (next.done) heads.splice(heads.indexOf(newest), 1);
+    else newest.current = next.value;
+  }
+}
