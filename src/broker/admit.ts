@@ -4,6 +4,7 @@
 import { type CallFault, fault, ok, type Result } from "../base/faults.ts";
 import { type JsonObject, parseJsonObject } from "../base/json.ts";
 import { ARGUMENTS_LIMITS } from "../base/limits.ts";
+import { equalText } from "../policy/equal.ts";
 import type { JsonString } from "../wire/json_string.ts";
 import type { ToolRequest } from "../wire/message.ts";
 import { callFault, NOT_TAKEN } from "./answer.ts";
@@ -16,7 +17,18 @@ export interface Admitted {
   readonly asker: Asker;
   readonly request: ToolRequest<JsonString>;
   readonly args: JsonObject;
+  /** Digest of what equal calls share. */
+  readonly equal: () => string;
   readonly nowMs: number;
+}
+
+/** Computed where somebody asks for it, and once. */
+export function equalDigest(core: Core, tool: string, args: JsonObject): () => string {
+  let digest: string | undefined;
+  return () => {
+    digest ??= core.digest(equalText(tool, args));
+    return digest;
+  };
 }
 
 /** How a request breaks the protocol; undefined: it does not. */

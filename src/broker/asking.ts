@@ -97,3 +97,20 @@ function giveBack(asker: Asker): void {
 export function finishIfIdle(peer: Peer): void {
   if (!peer.connection.readable && peer.asking.size === 0) peer.connection.finish();
 }
+
+/** Whether the peer waits for an answer that needs no human. */
+export function expectsAnswer(peer: Peer): boolean {
+  for (const { live } of peer.asking.values()) if (live?.stage !== "asking") return true;
+  return false;
+}
+
+/**
+ * A peer that half-closes may have died, and its questions wait long: they are told once more, which a living
+ * one reads and a dead one can't.
+ */
+export function remindAskers(peer: Peer): void {
+  for (const asker of peer.asking.values()) {
+    const told = asker.live?.stage === "asking" ? asker.live.delivered.at(-1) : undefined;
+    if (told !== undefined) return sendPart(asker, told);
+  }
+}

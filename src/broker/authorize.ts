@@ -3,25 +3,58 @@
 
 import type { DenyReason } from "../base/faults.ts";
 import { TOOL_NAME_CHARS_MAX } from "../base/ids.ts";
+import type { JsonObject } from "../base/json.ts";
+import type { Labels } from "../base/labels.ts";
 import { type Decision, decide, type Subject } from "../policy/decision.ts";
+import { isExact } from "../policy/equal.ts";
 import type { RolePolicy } from "../policy/policy.ts";
 import type { Session, SessionRefusal } from "../session/sessions.ts";
 import type { CallKey, DecisionRecord } from "../store/records.ts";
-import type { Admitted } from "./admit.ts";
+import { type Admitted, equalDigest } from "./admit.ts";
 import type { Core, Runtime } from "./core.ts";
+import type { Used } from "./runtime_grants.ts";
+
+/** A call that is decided: from its request, or from what was stored of it. */
+export interface Decided {
+  readonly role: string;
+  readonly session: string;
+  /** The words that its session was opened with. */
+  readonly request: string | undefined;
+  readonly taint: Labels;
+  readonly tool: string;
+  readonly args: JsonObject;
+  readonly nowMs: number;
+}
+
+/** No digest: arguments that can't be told from others are not what a grant of exact arguments is for. */
+const EQUAL_TO_NOTHING = "";
+
+/** The call as the policy sees it. What equal calls share is computed where a grant asks for it, and once. */
+export function subjectFor(
+  core: Core,
+  call: Decided,
+  equal: () => string = equalDigest(core, call.tool, call.args),
+): Subject {
+  return {
+    ...call,
+    target: core.builtins.get(call.tool)?.target(call.args, call.role),
+    equal: () => (isExact(call.args) ? equal() : EQUAL_TO_NOTHING),
+    isSpent: (grant, nowMs) => core.grants.isSpent(grant, nowMs),
+  };
+}
 
 export function subjectOf(core: Core, role: RolePolicy, session: Session, admitted: Admitted): Subject {
-  const { request, args } = admitted;
-  return {
+  const { request, args, nowMs, equal } = admitted;
+  const call: Decided = {
     role: role.name,
-    tool: request.tool,
     session: session.id,
-    args,
-    target: core.builtins.get(request.tool)?.target(args, role.name),
     request: session.request,
     taint: core.sessions.taint(session),
-    nowMs: admitted.nowMs,
+    tool: request.tool,
+    args,
+    nowMs,
   };
+  return subjectFor(core, call, equal);
 }
 
 /** What the first decision rested on; where nothing of it has changed, it still stands. */
@@ -29,6 +62,8 @@ export interface Authorized {
   readonly decision: Extract<Decision, { kind: "allow" | "ask" }>;
   readonly subject: Subject;
   readonly runtime: Runtime;
+  /** How far uses were counted by then (`RuntimeGrants.usesVersion`). */
+  readonly usesVersion: number;
 }
 
 export type Authorization =
@@ -42,21 +77,50 @@ export type Authorization =
 export function authorize(core: Core, subject: Subject): Authorization {
   const decision = decide(core.runtime.index, subject);
   if (decision.kind === "deny") return { kind: "denied", decision, subject };
-  return {
-    kind: "authorized",
-    authorized: { decision, subject, runtime: core.runtime },
-  };
+  const { runtime, grants } = core;
+  return { kind: "authorized", authorized: { decision, subject, runtime, usesVersion: grants.usesVersion } };
 }
 
-/** The whole decision once more, unless policy, time and taint are those it was taken with. */
+/** The whole decision once more, unless policy, time, taint and uses are those it was taken with. */
 export function authorizeAgain(core: Core, session: Session, before: Authorized): Authorization {
   const nowMs = core.clock.nowMs();
   const taint = core.sessions.taint(session);
-  const { subject } = before;
-  if (nowMs === subject.nowMs && taint === subject.taint && core.runtime === before.runtime) {
-    return { kind: "authorized", authorized: before };
-  }
+  const { subject, runtime, usesVersion } = before;
+  const same = nowMs === subject.nowMs && taint === subject.taint && core.runtime === runtime;
+  if (same && core.grants.usesVersion === usesVersion) return { kind: "authorized", authorized: before };
   return authorize(core, { ...subject, nowMs, taint });
+}
+
+/**
+ * Once more for a call whose own uses are counted already (its intent was being written): a use of its own
+ * does not make a grant used up for it.
+ */
+export function authorizeCounted(
+  core: Core,
+  session: Session,
+  { subject }: Authorized,
+  used: Used,
+): Authorization {
+  const taint = core.sessions.taint(session);
+  return authorize(core, { ...subject, taint, nowMs: core.clock.nowMs(), isSpent: used.isSpent });
+}
+
+/** What is stored of a call that waits for its approval. */
+export interface StoredCall {
+  readonly session: Session;
+  readonly tool: string;
+  /** Parsed from the very bytes that would run. */
+  readonly args: JsonObject;
+}
+
+/**
+ * The whole decision on a stored call, by policy, taint, uses and time as they are now. `ask` means that the
+ * question stands, and `asks` whose it is; that somebody has answered it is not looked at here.
+ */
+export function redecide(core: Core, { session, tool, args }: StoredCall, nowMs: number): Authorization {
+  const { role, id, request } = session;
+  const taint = core.sessions.taint(session);
+  return authorize(core, subjectFor(core, { role, session: id, request, taint, tool, args, nowMs }));
 }
 
 export function decisionRecord(key: CallKey, subject: Subject, decision: Decision): DecisionRecord {
@@ -70,6 +134,7 @@ export function decisionRecord(key: CallKey, subject: Subject, decision: Decisio
     denied: decision.kind === "deny" ? decision.reason : undefined,
     reason: decision.grant?.reason,
     taint: subject.taint,
+    condition: decision.condition,
   };
 }
 

@@ -3,6 +3,7 @@
 
 import type { Duplex } from "node:stream";
 import type { Clock, Digest, Log, Randomness } from "../base/ports.ts";
+import type { ConditionCompiler } from "../policy/conditions.ts";
 import { indexGrants } from "../policy/grant_index.ts";
 import type { Policy } from "../policy/policy.ts";
 import { Connection, type Receiver } from "../session/connection.ts";
@@ -10,20 +11,26 @@ import { type Admission, admit, type PeerCredentials } from "../session/peer.ts"
 import { type Held, Quota } from "../session/quota.ts";
 import { SessionTable } from "../session/sessions.ts";
 import type { Store } from "../store/port.ts";
+import { HOST } from "../store/records.ts";
 import { encodeFrame } from "../wire/frame.ts";
 import type { JsonString } from "../wire/json_string.ts";
 import { type Envelope, PROTOCOL_VERSION } from "../wire/message.ts";
 import { callFault, internalMessage, MAY_HAVE_RUN } from "./answer.ts";
-import { finishIfIdle, forgetAskers } from "./asking.ts";
+import { Approvals } from "./approvals.ts";
+import { expectsAnswer, finishIfIdle, forgetAskers, remindAskers } from "./asking.ts";
+import { AuditTrail } from "./audit_trail.ts";
 import { loadBuiltins } from "./builtin/table.ts";
-import { type Core, roleOf } from "./core.ts";
+import { type Core, putInForce, roleOf } from "./core.ts";
 import { Definitions } from "./definitions.ts";
 import { failCall } from "./deliver.ts";
+import { Doubts } from "./doubts.ts";
 import { LiveCalls, type Peer } from "./live.ts";
 import { boundedLog } from "./log_budget.ts";
 import { Peers } from "./peers.ts";
 import { takeRequest } from "./pipeline.ts";
 import { receiveError, receiveResponse } from "./receive.ts";
+import { recover } from "./recovery.ts";
+import { RuntimeGrants } from "./runtime_grants.ts";
 import { abandon, attempt, type Blamed, faultFields } from "./writing.ts";
 
 export interface BrokerEffects {
@@ -34,9 +41,14 @@ export interface BrokerEffects {
   readonly store: Store;
   readonly frameTimeoutMs: number;
   readonly replayForMs: number;
+  /** How often the log hears where the audit stands, at most; left out: an hour. */
+  readonly checkpointEveryMs?: number;
+  readonly loadConditions: () => Promise<ConditionCompiler>;
   /** Reads the config again and calls `reload` or `reloadRefused`; the answer says why it was refused. */
   readonly requestReload: () => Promise<string | undefined>;
 }
+
+const CHECKPOINT_EVERY_MS = 3_600_000;
 
 export type Holding = Readonly<Record<Held, number>> & { readonly role: string };
 
@@ -48,19 +60,39 @@ export class Broker {
   #connections = 0;
 
   static async create(policy: Policy, effects: BrokerEffects): Promise<Broker> {
-    return new Broker(policy, effects, await loadBuiltins());
+    const approvals = new Approvals(effects.clock.nowMs());
+    const builtins = await loadBuiltins((id) => approvals.find(id));
+    const broker = new Broker(policy, effects, builtins, approvals);
+    await recover(broker.#core);
+    broker.#core.audit.start();
+    return broker;
   }
 
-  private constructor(policy: Policy, effects: BrokerEffects, builtins: Core["builtins"]) {
+  private constructor(
+    policy: Policy,
+    effects: BrokerEffects,
+    builtins: Core["builtins"],
+    approvals: Approvals,
+  ) {
     this.#effects = effects;
+    const log = boundedLog(effects.log, effects.clock);
     this.#core = {
       ...effects,
-      log: boundedLog(effects.log, effects.clock),
+      log,
+      audit: new AuditTrail({
+        ...effects,
+        log,
+        checkpointEveryMs: effects.checkpointEveryMs ?? CHECKPOINT_EVERY_MS,
+      }),
       sessions: new SessionTable(),
       peers: new Peers(),
       live: new LiveCalls(),
       definitions: new Definitions(effects.digest),
       builtins,
+      grants: new RuntimeGrants(),
+      approvals,
+      doubts: new Doubts(effects.store),
+      quotaOf: (role) => this.#quota(role),
       startedAtMs: effects.clock.nowMs(),
       runtime: { policy, index: indexGrants(policy), stale: undefined },
       draining: false,
@@ -85,6 +117,7 @@ export class Broker {
     const refusal = this.#refusal(roleName, peer);
     if (refusal !== undefined) {
       log("warn", "peer.refused", { role: roleName, why: refusal, uid: peer?.uid, pid: peer?.pid });
+      this.#core.audit.peerRefused(roleName, peer, refusal);
       stream.write(farewell(REFUSAL_SENTENCES[refusal])); // whoever waits to read before it writes learns why
       stream.destroy();
       return;
@@ -128,9 +161,10 @@ export class Broker {
       const quota = this.#quotas.get(role.name);
       if (quota !== undefined) quota.limits = role.limits;
     }
-    core.runtime = { policy, index: indexGrants(policy), stale: undefined };
+    putInForce(core, policy, undefined);
+    core.audit.touch();
     core.store.commit(
-      [{ kind: "audit", record: { kind: "change", what: "reload", by: "host", subject: policy.version } }],
+      [{ kind: "audit", record: { kind: "change", what: "reload", by: HOST, subject: policy.version } }],
       () => undefined,
     );
     for (const { connection } of core.peers.all()) {
@@ -150,6 +184,7 @@ export class Broker {
   async drain(timeoutMs: number): Promise<{ readonly unfinished: number }> {
     const core = this.#core;
     core.draining = true;
+    core.approvals.watchers.wakeAll();
     this.#letIdleGo();
     if (this.#isBusy()) {
       await new Promise<void>((resolve) => {
@@ -163,7 +198,8 @@ export class Broker {
       });
       core.released = undefined;
     }
-    const unfinished = core.live.size;
+    core.audit.drain();
+    const unfinished = core.live.running;
     for (const peer of core.peers.all()) peer.connection.finish();
     return { unfinished };
   }
@@ -179,9 +215,9 @@ export class Broker {
     }));
   }
 
-  /** Calls whose final answer is not out. */
+  /** Calls whose final answer is not out; those that wait for a human are not among them. */
   get runningCalls(): number {
-    return this.#core.live.size;
+    return this.#core.live.running;
   }
 
   /** Drops every connection. */
@@ -213,6 +249,7 @@ export class Broker {
 
   #route(peer: Peer, envelope: Envelope<JsonString>): void {
     const { id, final, msg } = envelope;
+    this.#core.audit.touch();
     switch (msg.kind) {
       case "tool_request":
         takeRequest(this.#core, peer, id, final, msg.body);
@@ -262,6 +299,7 @@ export class Broker {
     const peer = this.#core.peers.of(connection);
     if (peer === undefined) return connection.close();
     this.#loseCalls(peer); // it can't answer any more
+    remindAskers(peer);
     finishIfIdle(peer);
   }
 
@@ -272,6 +310,7 @@ export class Broker {
     peer.quota.release("connections", 1);
     this.#loseCalls(peer);
     forgetAskers(peer);
+    this.#core.approvals.watchers.forget(peer);
     this.#core.log("info", "peer.disconnected", { role: connection.role, connection: connection.number });
     this.#core.released?.();
   }
@@ -285,13 +324,13 @@ export class Broker {
   }
 
   #isBusy(): boolean {
-    return this.#core.live.size > 0 || this.#core.peers.all().some((peer) => peer.asking.size > 0);
+    return this.#core.live.running > 0 || this.#core.peers.all().some((peer) => expectsAnswer(peer));
   }
 
-  /** While draining: who has nothing open is let go at once. */
+  /** While draining: who has nothing open is let go at once; what waits for a human waits on in the store. */
   #letIdleGo(): void {
     for (const peer of this.#core.peers.all()) {
-      if (peer.asking.size === 0 && peer.serving.size === 0) peer.connection.finish();
+      if (!expectsAnswer(peer) && peer.serving.size === 0) peer.connection.finish();
     }
   }
 }

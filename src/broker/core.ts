@@ -5,17 +5,22 @@ import type { CallFault, Result } from "../base/faults.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { Labels } from "../base/labels.ts";
 import type { Clock, Digest, Log, Randomness } from "../base/ports.ts";
-import type { ConditionInput } from "../policy/conditions.ts";
-import type { GrantIndex } from "../policy/grant_index.ts";
+import type { ConditionCompiler, ConditionInput } from "../policy/conditions.ts";
+import { type GrantIndex, indexGrants } from "../policy/grant_index.ts";
 import type { Policy, RolePolicy } from "../policy/policy.ts";
 import type { ArgumentsSchema } from "../policy/schema.ts";
 import type { Connection } from "../session/connection.ts";
+import type { Quota } from "../session/quota.ts";
 import type { Session, SessionTable } from "../session/sessions.ts";
 import type { Store } from "../store/port.ts";
 import type { CallKey, Change } from "../store/records.ts";
+import type { Approvals } from "./approvals.ts";
+import type { AuditTrail } from "./audit_trail.ts";
 import type { Definitions } from "./definitions.ts";
+import type { Doubts } from "./doubts.ts";
 import type { LiveCalls, Peer } from "./live.ts";
 import type { Peers } from "./peers.ts";
+import type { RuntimeGrants } from "./runtime_grants.ts";
 
 /** The policy in force and what was made of it at load. */
 export interface Runtime {
@@ -39,6 +44,18 @@ export interface Core {
   readonly builtins: ReadonlyMap<string, Builtin>;
   readonly startedAtMs: number;
   readonly replayForMs: number;
+  /** Runtime grants and counted uses. */
+  readonly grants: RuntimeGrants;
+  /** Questions to humans. */
+  readonly approvals: Approvals;
+  /** Calls whose outcome nobody knows. */
+  readonly doubts: Doubts;
+  /** Denials and refused peers, counted where they repeat; the chain's head in the log. */
+  readonly audit: AuditTrail;
+  /** What a role of the policy in force may take. */
+  readonly quotaOf: (role: string) => Quota;
+  /** Loaded when a grant that somebody adds, or one from the store, has a condition. */
+  readonly loadConditions: () => Promise<ConditionCompiler>;
   /** Asks the host to read the config again; says what came of it. */
   readonly requestReload: () => Promise<string | undefined>;
   runtime: Runtime;
@@ -77,6 +94,12 @@ export interface Builtin {
   /** What it acts on: conditions of grants can look at it. Arguments are not validated yet. */
   target(args: JsonObject, role: string): ConditionInput["target"];
   run(core: Core, call: BuiltinCall): BuiltinOutcome | Promise<BuiltinOutcome>;
+}
+
+/** Puts a policy into force, with the runtime grants beside it: whoever has decided by the one before decides again. */
+export function putInForce(core: Core, policy: Policy, stale: string | undefined): void {
+  const grants = [...policy.grants, ...core.grants.all()];
+  core.runtime = { policy, index: indexGrants({ grants, tools: policy.tools }), stale };
 }
 
 /** The role of a connection as the policy in force has it; undefined once a reload took it away. */

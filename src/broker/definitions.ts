@@ -3,7 +3,8 @@
 // pinned, and every other definition of that name is out of service.
 
 import { BUILTIN_PREFIX, isToolName } from "../base/ids.ts";
-import { type Json, type JsonObject, jsonText } from "../base/json.ts";
+import { type Json, type JsonObject, jsonText, parseJsonObject } from "../base/json.ts";
+import { ARGUMENTS_LIMITS } from "../base/limits.ts";
 import type { Digest } from "../base/ports.ts";
 import type { Policy, RolePolicy, ToolPolicy } from "../policy/policy.ts";
 import { type ArgumentsSchema, compileArgumentsSchema } from "../policy/schema.ts";
@@ -50,6 +51,20 @@ export class Definitions {
 
   constructor(digest: Digest) {
     this.#digest = digest;
+  }
+
+  /**
+   * What was pinned before a restart. A pin whose text can't be read any more stays a pin that nobody's
+   * announcement equals: the tool is out of service until an operator accepts what its provider announces.
+   */
+  async restore(pins: Iterable<PinRecord>): Promise<{ restored: number; unreadable: readonly string[] }> {
+    const unreadable: string[] = [];
+    for (const pin of pins) {
+      const definition = await restoredDefinition(pin, this.#digest);
+      if (definition.digest === UNREADABLE) unreadable.push(pin.tool);
+      this.#pins.set(pin.tool, { definition, acceptedBy: pin.acceptedBy });
+    }
+    return { restored: this.#pins.size, unreadable };
   }
 
   resolve(policy: Policy, name: string): Resolved | undefined {
@@ -149,6 +164,29 @@ export class Definitions {
   }
 }
 
+/** No digest is this. */
+const UNREADABLE = "unreadable";
+
+async function restoredDefinition(pin: PinRecord, digest: Digest): Promise<Definition> {
+  const { tool, role, definition: text } = pin;
+  const unreadable = {
+    tool,
+    role,
+    digest: UNREADABLE,
+    text: "{}",
+    description: undefined,
+    schema: undefined,
+  };
+  if (digest(text) !== pin.digest) return unreadable;
+  const parsed = parseJsonObject(text, ARGUMENTS_LIMITS);
+  if (!parsed.ok) return unreadable;
+  const schema = await readSchema(parsed.value.get("schema"));
+  if (typeof schema === "string") return unreadable;
+  const described = parsed.value.get("description");
+  const description = typeof described === "string" ? described : undefined;
+  return { tool, role, digest: pin.digest, text, description, schema };
+}
+
 export function pinRecord({ tool, role, digest, text }: Definition, acceptedBy: string): PinRecord {
   return { tool, role, digest, definition: text, acceptedBy };
 }
@@ -183,5 +221,7 @@ function announcedTool(definition: Definition): ToolPolicy {
     destinations: [],
     store: definition.role,
     storeKey: undefined,
+    record: "durable",
+    auditArguments: [],
   };
 }

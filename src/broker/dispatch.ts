@@ -8,17 +8,18 @@ import type { JsonObject } from "../base/json.ts";
 import { CLEAN, type Labels } from "../base/labels.ts";
 import type { ToolPolicy } from "../policy/policy.ts";
 import type { Session } from "../session/sessions.ts";
-import { itemName } from "../session/taint.ts";
-import type { CallRecord, Change } from "../store/records.ts";
+import type { Change } from "../store/records.ts";
 import { encodeMessage } from "../wire/envelope.ts";
 import type { JsonString } from "../wire/json_string.ts";
 import type { Admitted } from "./admit.ts";
 import { callFault, deniedMessage, failedMessage, MAY_HAVE_RUN, NOTHING_RAN } from "./answer.ts";
 import { FRAMING_BYTES_MAX, MESSAGE_BYTES_MAX } from "./asking.ts";
-import { type Authorized, authorize, decisionRecord } from "./authorize.ts";
+import { type Authorized, authorizeCounted, decisionRecord } from "./authorize.ts";
 import type { Core } from "./core.ts";
 import { failCall, finish, withdrawCall, writeEnding } from "./deliver.ts";
-import type { LiveCall, Peer } from "./live.ts";
+import { type LiveCall, type Peer, recordsOf } from "./live.ts";
+import { newCall } from "./new_call.ts";
+import { enter } from "./stages.ts";
 import { attempt, write } from "./writing.ts";
 
 /** A call that the decision lets through, and the definition of its tool. */
@@ -53,24 +54,17 @@ export function place(core: Core, located: Located): Result<Peer, CallFault> {
   return fault(callFault("no_provider", `${why}. ${NOTHING_RAN}`));
 }
 
-/** Stage 6. Approvals are not built yet: a question can't be put to anybody, so the call fails closed. */
-export function question(authorized: Authorized): CallFault | undefined {
-  if (authorized.decision.kind === "allow") return undefined;
-  return callFault(
-    "unavailable",
-    `A human would have to approve this call, and approvals are not available. ${NOTHING_RAN}`,
-  );
-}
-
 /** How a recorded call runs, and what its taint reaches before it does. */
 export interface Runner {
   /** The provider's role; undefined: the broker itself. */
   readonly provider: string | undefined;
+  /** Digest of its tool's pinned definition. */
+  readonly definition: string | undefined;
   spread(live: LiveCall): readonly Change[];
   run(live: LiveCall): void;
 }
 
-/** Only what is recorded can run: a runner is handed its LiveCall here and nowhere else. */
+/** Only what is recorded can run: a runner is handed its LiveCall here, or by the approval that releases it. */
 export function recordIntent(
   core: Core,
   admitted: Admitted,
@@ -79,77 +73,86 @@ export function recordIntent(
   authorized: Authorized,
   runner: Runner,
 ): void {
-  const live = newCall(admitted, session, tool);
+  const live = newCall(admitted, session, tool, "recording");
   core.live.add(live);
   admitted.asker.live = live;
-  const changes: Change[] = [...runner.spread(live), intent(live, authorized, runner)];
+  const used = core.grants.use(authorized.decision, admitted.nowMs);
+  live.used = used;
+  const changes: Change[] = [...used.changes, ...runner.spread(live), ...intents(live, authorized, runner)];
   write(core, live, changes, (unwritten) => {
     live.unwritten -= 1;
+    used.settled(unwritten === undefined);
     if (unwritten !== undefined) return refuseUnwritten(core, live);
     if (live.ending !== undefined) return writeEnding(core, live); // cancelled while its intent was being written
-    if (stillStands(core, live, authorized)) runner.run(live);
+    if (stillStands(core, live, authorized, [])) runner.run(live);
   });
 }
 
-function intent({ key, record }: LiveCall, { subject, decision }: Authorized, { provider }: Runner): Change {
-  return { kind: "intent", record, decision: decisionRecord(key, subject, decision), provider };
-}
-
-function newCall({ asker, request, args, nowMs }: Admitted, session: Session, tool: ToolPolicy): LiveCall {
-  const key = { role: session.role, session: session.id, call: request.call };
-  const record: CallRecord = {
-    key,
-    tool: request.tool,
-    arguments: request.arguments.text,
-    uid: asker.peer.connection.peer?.uid,
-    state: "dispatched",
-    messages: [],
-    labels: CLEAN,
-    endedAtMs: 0,
-  };
-  return {
-    key,
-    tool,
-    item: storeItem(tool, args),
-    quota: asker.peer.quota,
-    session,
+/** That it was decided so and is about to reach its provider: of the call, and of those that follow it. */
+export function intents(
+  live: LiveCall,
+  { subject, decision }: Authorized,
+  { provider, definition }: Runner,
+  approval?: string,
+): readonly Change[] {
+  const clear = live.tool.auditArguments;
+  return recordsOf(live).map((record) => ({
+    kind: "intent",
     record,
-    startedAtMs: nowMs,
-    askers: [asker],
-    delivered: [],
-    stage: "recording",
-    serving: undefined,
-    contentBytes: 0,
-    parts: 0,
-    messages: 0,
-    keptBytes: 0,
-    labels: CLEAN,
-    stopTimer: undefined,
-    unwritten: 1,
-    ending: undefined,
-    answer: undefined,
-    waiting: 1,
-  };
+    decision: decisionRecord(record.key, subject, decision),
+    provider,
+    definition,
+    approval,
+    clear,
+  }));
 }
 
-/** A reload while the intent was being written may have taken away what the decision rested on. */
-function stillStands(core: Core, live: LiveCall, { runtime, subject }: Authorized): boolean {
-  if (core.runtime === runtime) return true;
-  const taint = core.sessions.taint(live.session);
-  const again = authorize(core, { ...subject, taint, nowMs: core.clock.nowMs() });
+/**
+ * A reload, or the time that the intent took to be written, may have taken away what the decision rested on. `answered`:
+ * the grants whose question an approver has just answered.
+ */
+export function stillStands(
+  core: Core,
+  live: LiveCall,
+  authorized: Authorized,
+  answered: readonly string[],
+): boolean {
+  const nowMs = core.clock.nowMs();
+  const ended = core.sessions.hasEnded(live.session, nowMs);
+  if (ended) {
+    withdrawCall(core, live, deniedMessage("grant_expired"), "denied");
+    return false;
+  }
+  const same = core.runtime === authorized.runtime && !outlived(authorized, nowMs);
+  if (same || live.used === undefined) return true;
+  const again = authorizeCounted(core, live.session, authorized, live.used);
   if (again.kind === "denied") {
     withdrawCall(core, live, deniedMessage(again.decision.reason), "denied");
     return false;
   }
-  const unanswered = question(again.authorized);
-  if (unanswered !== undefined) withdrawCall(core, live, failedMessage(unanswered), "failed");
-  return unanswered === undefined;
+  const { decision } = again.authorized;
+  const open = decision.kind === "ask" ? decision.asks.filter(({ id }) => !answered.includes(id)) : [];
+  if (open.length > 0) withdrawCall(core, live, failedMessage(NOW_ASKED), "failed");
+  return open.length === 0;
 }
 
+/** Whether the time of a grant that lets it through was over before the intent was written. */
+function outlived({ decision }: Authorized, nowMs: number): boolean {
+  const asks = decision.kind === "ask" ? decision.asks : [];
+  const through = [decision.grant, ...decision.remembered, ...decision.satisfied, ...asks];
+  return through.some(({ expiresAtMs = Number.POSITIVE_INFINITY }) => nowMs >= expiresAtMs);
+}
+
+const NOW_ASKED = callFault(
+  "unavailable",
+  `A human has to approve this call since the policy has just changed. Ask it again to put the question. ${NOTHING_RAN}`,
+);
+
 /** Runs on the provider's least loaded connection. */
-export function onProvider(core: Core, located: Located, args: JsonString): Runner {
+export function onProvider(core: Core, located: Located, args: JsonString | string): Runner {
   return {
     provider: located.tool.role,
+    definition: located.digest,
     spread: (live) => spread(core, live),
     run: (live) => invoke(core, live, located, args),
   };
@@ -168,13 +171,6 @@ function spread(core: Core, live: LiveCall): readonly Change[] {
   return changes;
 }
 
-/** Of a store whose items are told apart: the item; undefined: any of them. */
-function storeItem(tool: ToolPolicy, args: JsonObject): string | undefined {
-  if (tool.storeKey === undefined) return undefined;
-  const key = args.get(tool.storeKey);
-  return typeof key === "string" ? itemName(key) : undefined;
-}
-
 /** What was put into the store that a result comes from. */
 export function storeLabels(core: Core, live: LiveCall): Labels {
   const { tool } = live;
@@ -187,20 +183,19 @@ function refuseUnwritten(core: Core, live: LiveCall): void {
 }
 
 /** Sends a recorded call to the provider's least loaded connection, chosen now: the one placed may be gone. */
-function invoke(core: Core, live: LiveCall, located: Located, args: JsonString): void {
+function invoke(core: Core, live: LiveCall, located: Located, args: JsonString | string): void {
   const placed = placeAgain(core, live, located);
   if (!placed.ok) return withdrawCall(core, live, failedMessage(placed.fault), "failed");
   const peer = placed.value;
   const request = providerRequest(core, live, args);
   const tooMuch = unsendable(peer, request);
   if (tooMuch !== undefined) return withdrawCall(core, live, failedMessage(tooMuch), "failed");
-  live.stage = "dispatched";
+  enter(live, "dispatch");
   const id = peer.nextId;
   peer.nextId += 1n;
   live.serving = { peer, id };
   peer.serving.set(id, live);
-  const { timeoutMs } = live.tool;
-  live.stopTimer = core.clock.after(timeoutMs, () => attempt(core, live, () => timeOut(core, live)));
+  armTimeout(core, live, live.tool.timeoutMs);
   peer.connection.ask(id, request);
 }
 
@@ -223,12 +218,18 @@ export function unsendable({ quota }: Peer, request: Buffer): CallFault | undefi
   return callFault("capacity", `The provider's limit queued_bytes_out is reached. ${NOTHING_RAN}`);
 }
 
+/** From now on the provider has so long. */
+export function armTimeout(core: Core, live: LiveCall, ms: number): void {
+  live.stopTimer?.();
+  live.stopTimer = core.clock.after(ms, () => attempt(core, live, () => timeOut(core, live)));
+}
+
 function timeOut(core: Core, live: LiveCall): void {
   const sentence = `The provider did not answer within ${live.tool.timeoutMs} ms. ${MAY_HAVE_RUN}`;
   failCall(core, live, callFault("timeout", sentence));
 }
 
-function providerRequest(core: Core, live: LiveCall, args: JsonString): Buffer {
+function providerRequest(core: Core, live: LiveCall, args: JsonString | string): Buffer {
   const { key, tool } = live;
   const session = providerSession(core, key.role, key.session);
   return encodeMessage({

@@ -7,11 +7,12 @@ import type { Session } from "../session/sessions.ts";
 import type { DecisionRecord } from "../store/records.ts";
 import type { JsonString } from "../wire/json_string.ts";
 import type { ToolRequest } from "../wire/message.ts";
-import { type Admitted, capacityFault, parse, protocolBreak, take } from "./admit.ts";
-import { deniedMessage, failedMessage } from "./answer.ts";
+import { type Admitted, capacityFault, equalDigest, parse, protocolBreak, take } from "./admit.ts";
+import { deniedMessage, failedMessage, NOTHING_RAN } from "./answer.ts";
 import { answer } from "./asking.ts";
 import {
   type Authorization,
+  type Authorized,
   authorize,
   authorizeAgain,
   decisionRecord,
@@ -22,8 +23,9 @@ import {
 import { runBuiltin } from "./builtin/run.ts";
 import { type Core, roleOf } from "./core.ts";
 import { joinCall, replayCall } from "./deliver.ts";
-import { checkArguments, locate, onProvider, place, question, recordIntent } from "./dispatch.ts";
+import { checkArguments, locate, onProvider, place, recordIntent } from "./dispatch.ts";
 import type { Asker, Peer } from "./live.ts";
+import { ask, type Routed, whyAsked } from "./questions.ts";
 import { recall } from "./recall.ts";
 import { write } from "./writing.ts";
 
@@ -45,7 +47,8 @@ export function takeRequest(
   const { asker, nowMs } = taken.value;
   const args = parse(request);
   if (!args.ok) return refuse(core, asker, request, args.fault);
-  const admitted: Admitted = { asker, request, args: args.value, nowMs };
+  const equal = equalDigest(core, request.tool, args.value);
+  const admitted: Admitted = { asker, request, args: args.value, equal, nowMs };
   const session = useSession(core, role, admitted);
   if (session === undefined) return;
 
@@ -75,19 +78,36 @@ export function takeRequest(
   const placed = place(core, located.value);
   if (!placed.ok) return refuse(core, asker, request, placed.fault);
 
+  if (core.store.condition !== "ok") return refuse(core, asker, request, UNWRITABLE);
+
   // 6. the question to a human
-  const unanswered = question(first.authorized);
-  if (unanswered !== undefined) return refuse(core, asker, request, unanswered);
+  const routed: Routed = { admitted, role, session, located: located.value };
+  if (isAsked(core, routed, first.authorized)) return;
 
   // 7. the whole decision once more
   const second = authorizeAgain(core, session, first.authorized);
   if (second.kind === "denied") return denyDecided(core, admitted, second);
-  const asked = question(second.authorized);
-  if (asked !== undefined) return refuse(core, asker, request, asked);
+  if (isAsked(core, routed, second.authorized)) return;
 
   // 8. intent, then dispatch
   const runner = onProvider(core, located.value, request.arguments);
   recordIntent(core, admitted, session, located.value.tool, second.authorized, runner);
+}
+
+const UNWRITABLE: CallFault = {
+  code: "unavailable",
+  sentence: `The broker can't write its records now. ${NOTHING_RAN}`,
+};
+
+/** Whether a human has to be asked; then the call waits, or is answered with why nobody is asked. */
+function isAsked(core: Core, routed: Routed, authorized: Authorized): boolean {
+  const { admitted, role, located } = routed;
+  const asking = whyAsked(core, located.tool, role.name, authorized.decision, admitted.equal);
+  if (asking === undefined) return false;
+  const unasked = ask(core, routed, asking, authorized);
+  if (unasked?.kind === "denied") deny(core, admitted, unasked.reason, unasked.row, unasked.why);
+  if (unasked?.kind === "failed") refuse(core, admitted.asker, admitted.request, unasked.fault);
+  return true;
 }
 
 /** The call's session, or its denial: a session that can't be used is answered as the decision would. */
@@ -146,6 +166,7 @@ function deny(
     denied: reason,
     reason: why,
     taint,
+    condition: "none",
   });
 }
 
@@ -153,10 +174,10 @@ function writeDenial(core: Core, admitted: Admitted, reason: DenyReason, decisio
   const { asker, request } = admitted;
   const { row, grant } = decision;
   core.log("warn", "call.denied", { ...named(core, asker.peer, request), reason, row, grant });
+  const changes = core.audit.denied(decision, isKnown(core, request.tool));
+  if (changes.length === 0) return answer(core, asker, deniedMessage(reason)); // counted: it repeats
   // A denial that can't be written down is still a denial.
-  write(core, asker, [{ kind: "audit", record: { kind: "decision", decision } }], () =>
-    answer(core, asker, deniedMessage(reason)),
-  );
+  write(core, asker, changes, () => answer(core, asker, deniedMessage(reason)));
 }
 
 /** Ends a request before anything ran. Not recorded for replay: asked again it is decided afresh. */
@@ -164,6 +185,7 @@ function refuse(core: Core, asker: Asker, request: ToolRequest<JsonString>, faul
   const { code, sentence } = fault;
   const why = code === "capacity" ? sentence : undefined;
   core.log("warn", "call.refused", { ...named(core, asker.peer, request), code, why });
+  auditFailed(core, asker.peer, request, fault);
   answer(core, asker, failedMessage(fault));
 }
 
@@ -177,16 +199,29 @@ function refuseUnheld(
 ): void {
   const { code, sentence: why } = fault;
   core.log("warn", "call.turned_away", { ...named(core, peer, request), code, why });
+  auditFailed(core, peer, request, fault);
   peer.connection.send(id, true, failedMessage(fault));
+}
+
+function auditFailed(
+  core: Core,
+  { connection }: Peer,
+  { session, call, tool }: ToolRequest<JsonString>,
+  { code }: CallFault,
+): void {
+  core.audit.failed({ role: connection.role, session, call }, isKnown(core, tool) ? tool : "(unknown)", code);
+}
+
+function isKnown(core: Core, tool: string): boolean {
+  return core.builtins.has(tool) || core.runtime.policy.tools.has(tool);
 }
 
 /** A peer's name for a tool goes to the log only where the tool exists. */
 function named(core: Core, peer: Peer, request: ToolRequest<JsonString>) {
-  const known = core.builtins.has(request.tool) || core.runtime.policy.tools.has(request.tool);
   return {
     role: peer.connection.role,
     session: request.session,
     call: String(request.call),
-    tool: known ? request.tool : "(unknown)",
+    tool: isKnown(core, request.tool) ? request.tool : "(unknown)",
   };
 }

@@ -10,7 +10,7 @@ import type { Admitted } from "./admit.ts";
 import { callFault, MAY_HAVE_RUN, NOT_TAKEN } from "./answer.ts";
 import { subjectOf } from "./authorize.ts";
 import type { Core } from "./core.ts";
-import type { LiveCall } from "./live.ts";
+import { type LiveCall, recordOf } from "./live.ts";
 
 export type Recalled =
   | { readonly kind: "fresh" }
@@ -25,7 +25,7 @@ export function recall(core: Core, role: RolePolicy, session: Session, admitted:
   const { request } = admitted;
   const key: CallKey = { role: role.name, session: session.id, call: request.call };
   const live = core.live.find(session, request.call);
-  const record = live?.record ?? core.store.findCall(key);
+  const record = live === undefined ? core.store.findCall(key) : recordOf(live, request.call);
   if (record === undefined)
     return belowWatermark(core, key) ? conflict("is older than what is kept for its session") : FRESH;
   const { peer } = admitted.asker;

@@ -10,7 +10,7 @@ import type { ToolResponse, ToolResult, WireError } from "../wire/message.ts";
 import { callFault, failedMessage, MAY_HAVE_RUN, resultMessage } from "./answer.ts";
 import type { Core } from "./core.ts";
 import { deliverPart, deliverQuestion, endCall, failCall } from "./deliver.ts";
-import { storeLabels } from "./dispatch.ts";
+import { armTimeout, storeLabels } from "./dispatch.ts";
 import type { LiveCall, Peer } from "./live.ts";
 
 /** Bytes of randomness in an approval id that is passed on under a name of ours. */
@@ -38,6 +38,7 @@ export function receiveResponse(
     failCall(core, live, callFault("provider", `${broken}. ${MAY_HAVE_RUN}`));
     return;
   }
+  goOn(core, live);
   switch (response.status) {
     case "result":
       receiveResult(core, live, final, response);
@@ -130,9 +131,29 @@ function receiveResult(core: Core, live: LiveCall, final: boolean, result: ToolR
   deliverPart(core, live, message, labels);
 }
 
+/** While a human is asked the tool's timeout stands still, within a cap. */
 function receiveQuestion(core: Core, live: LiveCall, expires: bigint): void {
+  waitForHuman(core, live, expires);
   const message = renamedApproval(core, expires);
   if (keep(core, live, message)) deliverQuestion(live, message);
+}
+
+/** Stops the timeout for as long as the question is open, all questions of the call together at most so long. */
+const HUMAN_MS_MAX = 86_400_000;
+
+function waitForHuman(core: Core, live: LiveCall, expires: bigint): void {
+  const nowMs = core.clock.nowMs();
+  live.humanUntilMs ??= nowMs + HUMAN_MS_MAX;
+  const untilMs = Math.min(live.humanUntilMs, Number(expires));
+  armTimeout(core, live, Math.max(0, untilMs - nowMs) + live.tool.timeoutMs);
+  live.waitsForHuman = true;
+}
+
+/** The human has decided, or whoever asked goes on without: the timeout runs again. */
+function goOn(core: Core, live: LiveCall): void {
+  if (!live.waitsForHuman) return;
+  live.waitsForHuman = false;
+  armTimeout(core, live, live.tool.timeoutMs);
 }
 
 /** Who joins gets every message from the first, so all are kept until the end, and charged to the role that asked. */

@@ -2,12 +2,14 @@
 // ends with `internal`, its connections are let go, and the others go on.
 
 import type { LogFields } from "../base/ports.ts";
-import type { Committed } from "../store/port.ts";
+import type { Committed, StoreFault } from "../store/port.ts";
 import type { Change } from "../store/records.ts";
 import { internalMessage } from "./answer.ts";
 import { answerInternal } from "./asking.ts";
 import type { Core } from "./core.ts";
 import type { Asker, LiveCall } from "./live.ts";
+import { payLater } from "./owed.ts";
+import { enter } from "./stages.ts";
 
 /** Who pays for a broken assumption: a running call with all its askers, or one asker. */
 export type Blamed = LiveCall | Asker;
@@ -15,17 +17,28 @@ export type Blamed = LiveCall | Asker;
 /** Writes all of it or nothing, then goes on. Taints that are written count as such from here on. */
 export function write(core: Core, blamed: Blamed, changes: readonly Change[], done: Committed): void {
   try {
-    core.store.commit(changes, (unwritten) => {
+    core.audit.touch();
+    const settled = (unwritten: StoreFault | undefined) => {
       try {
         if (unwritten === undefined) core.sessions.wrote(changes);
         done(unwritten);
       } catch (error) {
         abandon(core, blamed, error);
       }
-    });
+    };
+    core.store.commit(changes, settled, isOperator(core, blamed));
   } catch (error) {
     abandon(core, blamed, error);
   }
+}
+
+/** An operator's commits may use the space that the store keeps back. */
+function isOperator(core: Core, blamed: Blamed): boolean {
+  return core.runtime.policy.roles.get(roleOfBlamed(blamed))?.operator === true;
+}
+
+function roleOfBlamed(blamed: Blamed): string {
+  return "askers" in blamed ? blamed.key.role : blamed.peer.connection.role;
 }
 
 /** Runs what nobody above would catch: a timer, a settled promise, the end of a connection. */
@@ -39,7 +52,7 @@ export function attempt(core: Core, blamed: Blamed, task: () => void): void {
 
 /** Ends what can't go on. Whether it ran is told by its record: dispatched and without an outcome. */
 export function abandon(core: Core, blamed: Blamed, error: unknown): void {
-  const { role } = "askers" in blamed ? blamed.key : blamed.peer.connection;
+  const role = roleOfBlamed(blamed);
   core.log("error", "broker.fault", { role, ...faultFields(error) });
   if ("askers" in blamed) abandonCall(core, blamed);
   else answerInternal(core, blamed);
@@ -47,7 +60,13 @@ export function abandon(core: Core, blamed: Blamed, error: unknown): void {
 
 function abandonCall(core: Core, live: LiveCall): void {
   stopServing(live);
-  live.stage = "ended";
+  if (live.stage !== "ended") enter(live, "end");
+  if (live.hasIntent) core.doubts.add(live.record);
+  const left = core.approvals.giveUp(live, core.clock.nowMs());
+  if (left !== undefined) {
+    core.approvals.owe(left);
+    payLater(core);
+  }
   live.ending?.settled?.(false);
   live.answer ??= internalMessage();
   core.live.remove(live);

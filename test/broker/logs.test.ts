@@ -7,7 +7,7 @@ const SRC = new URL("../../src/", import.meta.url);
 
 /** What a line of the log can be about: the first half of every event's name. */
 const SUBJECT =
-  "accept|answer|broker|call|config|connection|daemon|descriptors|limit|log|peer|role|session|socket|tool";
+  "accept|answer|approval|audit|broker|call|config|connection|daemon|descriptors|grant|limit|log|peer|role|session|socket|store|taint|tool";
 const EVENT = new RegExp(`"((?:${SUBJECT})\\.[a-z_]+)"`, "g");
 
 function eventsInSource(): string[] {

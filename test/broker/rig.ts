@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import { expect } from "vitest";
 import { ROLE_LIMITS_DEFAULT } from "../../src/base/limits.ts";
-import type { LogFields, LogLevel } from "../../src/base/ports.ts";
+import type { Clock, LogFields, LogLevel } from "../../src/base/ports.ts";
 import { Broker } from "../../src/broker/broker.ts";
 import { compileConfig } from "../../src/host/config.ts";
 import { loadConditionCompiler } from "../../src/policy/conditions.ts";
@@ -12,6 +12,7 @@ import type { Policy } from "../../src/policy/policy.ts";
 import { compileArgumentsSchema } from "../../src/policy/schema.ts";
 import type { PeerCredentials } from "../../src/session/peer.ts";
 import { MemoryStore } from "../../src/store/memory.ts";
+import type { Store } from "../../src/store/port.ts";
 import { fakePorts, NOW_MS } from "../host/config_fixture.ts";
 import { FakeClock } from "./fake_clock.ts";
 import { HeldStore } from "./held_store.ts";
@@ -47,53 +48,131 @@ export async function policyOf(toml: string): Promise<Policy> {
   return read.value.config.policy;
 }
 
+/** What a broker is given for as long as its process lives: afterwards nothing of it reaches anything. */
+class Life implements Clock {
+  alive = true;
+  readonly #clock: FakeClock;
+  readonly #stops = new Set<() => void>();
+
+  constructor(clock: FakeClock) {
+    this.#clock = clock;
+  }
+
+  end(): void {
+    this.alive = false;
+    for (const stop of this.#stops) stop();
+  }
+
+  nowMs(): number {
+    return this.#clock.nowMs();
+  }
+
+  after(ms: number, task: () => void): () => void {
+    if (!this.alive) return () => undefined;
+    const stop = this.#clock.after(ms, () => {
+      this.#stops.delete(stop);
+      task();
+    });
+    this.#stops.add(stop);
+    return () => {
+      this.#stops.delete(stop);
+      stop();
+    };
+  }
+
+  afterInput(task: () => void): void {
+    this.#clock.afterInput(() => {
+      if (this.alive) task();
+    });
+  }
+
+  /** The store as this process sees it. */
+  store(store: HeldStore): Store {
+    const life = this;
+    return {
+      commit(changes, done, reserved) {
+        if (life.alive) store.commit(changes, (fault) => life.alive && done(fault), reserved);
+      },
+      get condition() {
+        return store.condition;
+      },
+      get audit() {
+        return store.audit;
+      },
+      findCall: (key) => store.findCall(key),
+      calls: () => store.calls(),
+      watermark: (role, session) => store.watermark(role, session),
+      findDecision: (key) => store.findDecision(key),
+      load: () => store.load(),
+    };
+  }
+}
+
 export class Rig {
   readonly clock: FakeClock;
   readonly store: HeldStore;
-  readonly broker: Broker;
-  readonly log: LogLine[];
-  readonly #peers: RigPeer[] = [];
+  readonly log: LogLine[] = [];
+  #life: Life;
+  #broker: Broker | undefined;
+  #peers: RigPeer[] = [];
   #calls = 1000n;
+  #random = 0;
   /** What the host says to a reload that is asked for over the wire. */
-  reload: { answer: () => Promise<string | undefined> };
+  readonly reload: { answer: () => Promise<string | undefined> } = { answer: async () => undefined };
 
-  private constructor(
-    clock: FakeClock,
-    store: HeldStore,
-    broker: Broker,
-    log: LogLine[],
-    reload: Rig["reload"],
-  ) {
-    this.clock = clock;
-    this.store = store;
-    this.broker = broker;
-    this.log = log;
-    this.reload = reload;
+  private constructor() {
+    this.clock = new FakeClock(NOW_MS);
+    this.#life = new Life(this.clock);
+    const memory = new MemoryStore(this.clock, {
+      replayForMs: REPLAY_FOR_MS,
+      storedBytesMax: (role) => {
+        const { limits } = this.#broker?.policy.roles.get(role) ?? { limits: ROLE_LIMITS_DEFAULT };
+        return limits.stored_bytes;
+      },
+    });
+    this.store = new HeldStore(memory);
   }
 
   static async of(toml: string): Promise<Rig> {
-    const clock = new FakeClock(NOW_MS);
-    const log: LogLine[] = [];
-    const reload: Rig["reload"] = { answer: async () => undefined };
-    let broker: Broker | undefined;
-    const memory = new MemoryStore(clock, {
-      replayForMs: REPLAY_FOR_MS,
-      storedBytesMax: (role) =>
-        broker?.policy.roles.get(role)?.limits.stored_bytes ?? ROLE_LIMITS_DEFAULT.stored_bytes,
-    });
-    const store = new HeldStore(memory);
-    let random = 0;
-    broker = await Broker.create(await policyOf(toml), {
-      clock,
-      store,
-      log: (level, event, fields) => void log.push({ level, event, fields }),
-      random: (bytes) => (++random).toString(16).padStart(bytes * 2, "0"),
+    const rig = new Rig();
+    await rig.#start(await policyOf(toml));
+    return rig;
+  }
+
+  get broker(): Broker {
+    if (this.#broker === undefined) throw new Error("no broker runs");
+    return this.#broker;
+  }
+
+  /**
+   * As after kill -9: what was not released is lost with every connection, and a new broker begins on
+   * what the store has, under the same policy or another.
+   */
+  async restart(toml?: string): Promise<void> {
+    const policy = toml === undefined ? this.broker.policy : await policyOf(toml);
+    this.#life.end();
+    for (const peer of this.#peers) peer.vanish();
+    this.#peers = [];
+    this.store.restart();
+    this.#life = new Life(this.clock);
+    await this.#start(policy);
+  }
+
+  async #start(policy: Policy): Promise<void> {
+    const life = this.#life;
+    this.#broker = await Broker.create(policy, {
+      clock: life,
+      store: life.store(this.store),
+      log: (level, event, fields) => {
+        if (life.alive) this.log.push({ level, event, fields });
+      },
+      random: (bytes) => (++this.#random).toString(16).padStart(bytes * 2, "0"),
       digest: (text) => createHash("sha256").update(text).digest("hex"),
       frameTimeoutMs: FRAME_TIMEOUT_MS,
       replayForMs: REPLAY_FOR_MS,
-      requestReload: () => reload.answer(),
+      loadConditions: loadConditionCompiler,
+      requestReload: () => this.reload.answer(),
     });
-    return new Rig(clock, store, broker, log, reload);
   }
 
   /** A connection as that role, by its usual user or another. */

@@ -125,12 +125,12 @@ describe("the order of checks", () => {
     }),
   );
 
-  it("asks nobody where a human would have to answer", () =>
+  it("the question comes last, and nothing runs before it is answered", () =>
     withRig(CHECKS, async (rig) => {
       const [agent, operator] = [rig.peer("agent"), rig.peer("operator")];
       const reply = agent.ask("away");
       await rig.settle();
-      expect(reply.seen).toEqual(["failed unavailable"]);
+      expect(reply.seen).toEqual(["part: pending_approval"]);
       expect(operator.requests).toEqual([]);
     }));
 

@@ -243,7 +243,7 @@ describe("a broken assumption", () => {
       await rig.settle();
       const next = other.ask("free", {}, { call: 2n });
       await rig.settle();
-      rig.clock.broken = new Error("SECRET");
+      rig.clock.brokenTimer = new Error("SECRET");
       await rig.releaseAll();
       rig.store.mode = "at_once";
       for (const request of files.requests.splice(0)) request.result("x");

@@ -12,6 +12,12 @@ export function flag(args: JsonObject, name: string): boolean | undefined {
   return typeof value === "boolean" ? value : undefined;
 }
 
+/** An integer that a double holds exactly. */
+export function integer(args: JsonObject, name: string): number | undefined {
+  const value = args.get(name);
+  return typeof value === "bigint" && Number.isSafeInteger(Number(value)) ? Number(value) : undefined;
+}
+
 const DECIMAL = /^(?:0|[1-9][0-9]{0,19})$/;
 const U64_MAX = 18_446_744_073_709_551_615n;
 
@@ -28,6 +34,9 @@ export interface MemberSchema {
   readonly description: string;
   readonly enum?: readonly string[];
   readonly items?: object;
+  readonly properties?: Readonly<Record<string, MemberSchema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: false;
 }
 
 export function objectSchema(members: Readonly<Record<string, MemberSchema>>, ...required: string[]): object {

@@ -10,6 +10,8 @@ export interface BuiltinSource {
   readonly description: string;
   readonly effect: "read" | "write";
   readonly schema: object;
+  /** Its `approval` names what it acts on; left out: its `role`, `tool` and `session` do. */
+  readonly actsOn?: "approval";
   run(core: Core, call: BuiltinCall): BuiltinOutcome | Promise<BuiltinOutcome>;
 }
 

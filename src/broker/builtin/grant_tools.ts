@@ -2,29 +2,35 @@
 
 import { fault } from "../../base/faults.ts";
 import { parseJsonObject } from "../../base/json.ts";
-import { DATA_CLASSES, type DataClass, type Labels } from "../../base/labels.ts";
+import { DATA_CLASSES, type DataClass, join, type Labels } from "../../base/labels.ts";
 import { ARGUMENTS_LIMITS } from "../../base/limits.ts";
 import { explain, type TraceStep } from "../../policy/decision.ts";
 import { grantsOfRole } from "../../policy/grant_index.ts";
 import type { Grant } from "../../policy/policy.ts";
 import { callFault, NOTHING_RAN } from "../answer.ts";
+import { subjectFor } from "../authorize.ts";
 import type { BuiltinCall, BuiltinOutcome, Core } from "../core.ts";
+import type { GrantOrigin } from "../runtime_grants.ts";
 import { flag, objectSchema, ROLE, SESSION, text } from "./arguments.ts";
 import { type BuiltinSource, shown } from "./builtin.ts";
+import { GRANT_CHANGE_TOOLS } from "./grant_changes.ts";
+import { grantWordsLabels } from "./grant_words.ts";
 import { namedRole, namedSessionId, sessionLabels } from "./visibility.ts";
 
 function list(core: Core, call: BuiltinCall): BuiltinOutcome {
   const named = namedRole(core, call);
   if (!named.ok) return named;
   const ofOne = text(call.args, "role") !== undefined || !call.role.operator;
-  const grants = ofOne ? grantsOfRole(core.runtime.index, named.value.name) : core.runtime.policy.grants;
-  return shown({
-    policy: core.runtime.policy.version,
-    grants: grants.map((grant) => shownGrant(grant, core.clock.nowMs())),
-  });
+  const { policy, index } = core.runtime;
+  const grants = ofOne ? grantsOfRole(index, named.value.name) : [...policy.grants, ...core.grants.all()];
+  const nowMs = core.clock.nowMs();
+  return shown(
+    { policy: policy.version, grants: grants.map((grant) => shownGrant(core, grant, nowMs)) },
+    labelsOf(core, grants),
+  );
 }
 
-function shownGrant(grant: Grant, nowMs: number) {
+function shownGrant(core: Core, grant: Grant, nowMs: number) {
   return {
     id: grant.id,
     role: grant.role,
@@ -37,7 +43,38 @@ function shownGrant(grant: Grant, nowMs: number) {
     above_taint: grant.effect === "deny" ? null : grant.aboveTaint,
     expires_at_ms: grant.expiresAtMs ?? null,
     expired: grant.expiresAtMs !== undefined && nowMs >= grant.expiresAtMs,
+    max_calls: shownUses(core, grant, nowMs),
+    ...shownQuestions(grant),
+    remembers: grant.remembers ?? null,
+    exact_arguments: grant.equal !== undefined,
     reason: grant.reason ?? null,
+    ...shownOrigin(core.grants.find(grant.id)?.origin),
+  };
+}
+
+function shownUses(core: Core, grant: Grant, nowMs: number) {
+  if (grant.maxCalls === undefined) return null;
+  const { calls, perMs } = grant.maxCalls;
+  const uses = core.grants.uses(grant, nowMs);
+  return { calls, per_ms: perMs ?? null, used: uses?.used ?? 0, since_ms: uses?.sinceMs ?? null };
+}
+
+/** Of a grant that never asks these would mean nothing. */
+function shownQuestions(grant: Grant) {
+  const asks = grant.effect === "ask" || (grant.effect === "allow" && grant.aboveTaint === "ask");
+  return {
+    approval_ttl_ms: asks ? grant.approvalTtlMs : null,
+    remember: grant.effect === "ask" ? grant.remember : null,
+    refuse_for_ms: asks ? grant.refuseForMs : null,
+  };
+}
+
+function shownOrigin(origin: GrantOrigin | undefined) {
+  return {
+    runtime: origin !== undefined,
+    by: origin === undefined ? null : { role: origin.by.role, uid: origin.by.uid ?? null },
+    added_at_ms: origin?.addedAtMs ?? null,
+    approval: origin?.approval ?? null,
   };
 }
 
@@ -56,16 +93,10 @@ function explainCall(core: Core, call: BuiltinCall): BuiltinOutcome {
     );
   }
   const taint = assumedTaint(core, call, role, session);
-  const { decision, trace } = explain(core.runtime.index, {
-    role,
-    tool,
-    session,
-    args: parsed.value,
-    target: core.builtins.get(tool)?.target(parsed.value, role),
-    request: core.sessions.find(role, session)?.request,
-    taint,
-    nowMs: core.clock.nowMs(),
-  });
+  const request = core.sessions.find(role, session)?.request;
+  const nowMs = core.clock.nowMs();
+  const asked = { role, session, request, taint, tool, args: parsed.value, nowMs };
+  const { decision, trace } = explain(core.runtime.index, subjectFor(core, asked));
   const content = {
     role,
     session,
@@ -75,9 +106,11 @@ function explainCall(core: Core, call: BuiltinCall): BuiltinOutcome {
     reason: decision.kind === "deny" ? decision.reason : null,
     grant: decision.grant?.id ?? null,
     owner_says: decision.grant?.reason ?? null,
-    grants: trace.map(shownStep),
+    remembered: decision.kind === "deny" ? [] : decision.remembered.map(({ id }) => id),
+    grants: trace.map((step) => shownStep(core, step)),
   };
-  return shown(content, sessionLabels(core, role, session));
+  const ofGrants = labelsOf(core, grantsOfRole(core.runtime.index, role));
+  return shown(content, join(sessionLabels(core, role, session), ofGrants));
 }
 
 /** The session's taint, with what the caller asks to be assumed in its place. */
@@ -91,24 +124,34 @@ function assumedTaint(core: Core, call: BuiltinCall, role: string, session: stri
   };
 }
 
-function shownStep(step: TraceStep) {
+function shownStep(core: Core, step: TraceStep) {
   const { condition } = step;
   return {
     grant: step.grant,
     effect: step.effect,
+    runtime: core.grants.find(step.grant) !== undefined,
     matches: step.failed === undefined,
     failed: step.failed ?? null,
     condition: condition === undefined ? null : condition.kind,
     condition_error: condition?.kind === "error" ? condition.why : null,
     expired: step.expired,
+    spent: step.spent,
     within_taint: step.withinTaint ?? null,
+    satisfied_by: step.satisfiedBy ?? null,
   };
+}
+
+function labelsOf(core: Core, grants: readonly Grant[]): Labels {
+  return grantWordsLabels(
+    core,
+    grants.map(({ id }) => id),
+  );
 }
 
 export const GRANT_TOOLS: readonly BuiltinSource[] = [
   {
     name: "callgate.grants.list",
-    description: "The grants of a role.",
+    description: "The grants of a role: the config's, and those that were added or remembered at run time.",
     effect: "read",
     schema: objectSchema({ role: ROLE }),
     run: list,
@@ -138,4 +181,5 @@ export const GRANT_TOOLS: readonly BuiltinSource[] = [
     ),
     run: explainCall,
   },
+  ...GRANT_CHANGE_TOOLS,
 ];

@@ -1,18 +1,21 @@
 // Running a tool of the broker's own: the same order as for a provider's, with the broker as the
 // provider. What changes something is recorded and replayed like any call; what only reads is not.
 
-import type { CallFault } from "../../base/faults.ts";
+import type { CallFault, DenyReason } from "../../base/faults.ts";
 import { CLEAN } from "../../base/labels.ts";
 import type { RolePolicy, ToolPolicy } from "../../policy/policy.ts";
 import type { Session } from "../../session/sessions.ts";
 import type { Admitted } from "../admit.ts";
-import { failedMessage, NOTHING_RAN, resultMessage } from "../answer.ts";
+import { deniedMessage, failedMessage, NOTHING_RAN, resultMessage } from "../answer.ts";
 import { answer } from "../asking.ts";
-import type { Authorized } from "../authorize.ts";
-import type { Builtin, BuiltinCall, BuiltinOutcome, Core } from "../core.ts";
+import { type Authorized, authorizeCounted, decisionRecord, sessionDenial } from "../authorize.ts";
+import { type Builtin, type BuiltinCall, type BuiltinOutcome, type Core, roleOf } from "../core.ts";
 import { endCall, failCall, raise } from "../deliver.ts";
-import { checkArguments, question, type Runner, recordIntent } from "../dispatch.ts";
+import { checkArguments, type Runner, recordIntent } from "../dispatch.ts";
 import type { Asker, LiveCall } from "../live.ts";
+import { BROKER_ROLE } from "../new_call.ts";
+import type { Used } from "../runtime_grants.ts";
+import { enter } from "../stages.ts";
 import { abandon, attempt, type Blamed, write } from "../writing.ts";
 
 export interface Cleared {
@@ -25,33 +28,85 @@ export interface Cleared {
 export function runBuiltin(core: Core, builtin: Builtin, cleared: Cleared): void {
   const { admitted, session, role, authorized } = cleared;
   const { asker } = admitted;
-  const refused = checkArguments(builtin.schema, admitted.args) ?? question(authorized);
-  if (refused !== undefined) return answer(core, asker, failedMessage(refused));
+  const refused = checkArguments(builtin.schema, admitted.args) ?? standsInTheWay(core, builtin, cleared);
   const key = { role: role.name, session: session.id, call: admitted.request.call };
+  if (refused !== undefined) {
+    core.audit.failed(key, builtin.name, refused.code);
+    return answer(core, asker, failedMessage(refused));
+  }
   const call: BuiltinCall = { peer: asker.peer, role, session, key, args: admitted.args };
-  if (builtin.effect === "read") read(core, builtin, call, asker);
-  else recordIntent(core, admitted, session, builtinTool(builtin), authorized, inBroker(core, builtin, call));
+  if (builtin.effect === "read") {
+    core.audit.allowedRead(decisionRecord(key, authorized.subject, authorized.decision));
+    read(core, builtin, call, asker, authorized, core.grants.use(authorized.decision, admitted.nowMs));
+  } else
+    recordIntent(core, admitted, session, builtinTool(builtin), authorized, inBroker(core, builtin, call));
 }
 
+/**
+ * A question about a tool of the broker's own is put to nobody: who answers acts through such tools too.
+ * While records can't be written only operators try to change something; what reads goes on.
+ */
+function standsInTheWay(core: Core, builtin: Builtin, { role, authorized }: Cleared): CallFault | undefined {
+  if (authorized.decision.kind === "ask") return UNASKABLE;
+  const writable = builtin.effect === "read" || role.operator || core.store.condition === "ok";
+  return writable ? undefined : UNWRITABLE;
+}
+
+const UNASKABLE: CallFault = {
+  code: "unavailable",
+  sentence: `A grant asks a human about this tool, and the broker's own tools can't be asked about. ${NOTHING_RAN}`,
+};
+
 /** What it shows is not delivered before the taint that it raises is written down. */
-function read(core: Core, builtin: Builtin, call: BuiltinCall, asker: Asker): void {
+function read(
+  core: Core,
+  builtin: Builtin,
+  call: BuiltinCall,
+  asker: Asker,
+  authorized: Authorized,
+  used: Used,
+): void {
   settle(core, asker, builtin.run(core, call), (outcome) => {
+    const denied = takenAway(core, call, authorized, used);
+    if (denied !== undefined) {
+      used.settled(false);
+      return answer(core, asker, deniedMessage(denied));
+    }
     const { message, labels } = outcomeMessage(outcome);
-    const changes = raise(core, call.session, labels, call.key);
+    const changes = [...used.changes, ...raise(core, call.session, labels, call.key)];
     if (changes.length === 0) return answer(core, asker, message); // also while nothing can be written
-    write(core, asker, changes, (unwritten) =>
-      answer(core, asker, unwritten === undefined ? message : failedMessage(UNWRITABLE)),
-    );
+    if (core.store.condition === "stalled") return answer(core, asker, failedMessage(UNWRITABLE));
+    write(core, asker, changes, (unwritten) => {
+      used.settled(unwritten === undefined);
+      answer(core, asker, unwritten === undefined ? message : failedMessage(UNWRITABLE));
+    });
   });
+}
+
+/** What takes its time is shown to nobody who lost the right to see it meanwhile. */
+function takenAway(
+  core: Core,
+  { session }: BuiltinCall,
+  authorized: Authorized,
+  used: Used,
+): DenyReason | undefined {
+  if (session.frozen) return sessionDenial("frozen").reason;
+  if (core.sessions.hasEnded(session, core.clock.nowMs())) return sessionDenial("ended").reason;
+  if (core.runtime === authorized.runtime) return undefined;
+  const again = authorizeCounted(core, session, authorized, used);
+  return again.kind === "denied" ? again.decision.reason : undefined;
 }
 
 function inBroker(core: Core, builtin: Builtin, call: BuiltinCall): Runner {
   return {
     provider: undefined,
+    definition: undefined,
     spread: () => [],
     run(live: LiveCall): void {
-      live.stage = "dispatched";
-      settle(core, live, builtin.run(core, call), (outcome) => {
+      enter(live, "dispatch");
+      // While the intent was being written a reload may have changed what the role may do.
+      const role = roleOf(core, call.peer.connection) ?? call.role;
+      settle(core, live, builtin.run(core, { ...call, role }), (outcome) => {
         if (!outcome.ok) return failCall(core, live, outcome.fault);
         const { changes = [], settled = () => undefined } = outcome.value;
         endCall(core, live, { ...outcomeMessage(outcome), status: "result", changes, settled });
@@ -90,9 +145,6 @@ function jsonContent(content: unknown): string {
   );
 }
 
-/** No role can have this name, so a built-in's calls never look like a provider's. */
-const BROKER_ROLE = "callgate.";
-
 function builtinTool(builtin: Builtin): ToolPolicy {
   return {
     name: builtin.name,
@@ -107,5 +159,7 @@ function builtinTool(builtin: Builtin): ToolPolicy {
     destinations: [],
     store: undefined,
     storeKey: undefined,
+    record: "durable",
+    auditArguments: [],
   };
 }

@@ -1,22 +1,29 @@
-// `callgate.sessions.open|show|close`: sessions that a trusted role opens for others.
+// `callgate.sessions.*`: sessions that a trusted role opens for others, and their end. What is shown of them and
+// how their taint is lowered is in files beside.
 
 import { fault } from "../../base/faults.ts";
 import { isSessionId } from "../../base/ids.ts";
-import { CLEAN, join } from "../../base/labels.ts";
+import { IDS_MAX } from "../../session/role_sessions.ts";
 import { callFault, NOTHING_RAN } from "../answer.ts";
 import type { BuiltinCall, BuiltinOutcome, Core } from "../core.ts";
-import { objectSchema, ROLE, SESSION, text } from "./arguments.ts";
-import { type BuiltinSource, changed, shown } from "./builtin.ts";
+import { actorOf } from "../live.ts";
+import { integer, objectSchema, ROLE, SESSION, text } from "./arguments.ts";
+import { type BuiltinSource, changed } from "./builtin.ts";
+import { ENDORSE_TOOLS } from "./endorse_tool.ts";
+import { SESSION_VIEWS } from "./session_views.ts";
+import { stopCalls } from "./stop.ts";
 import { actsForItself, namedSession } from "./visibility.ts";
 
 const REQUEST_CHARS_MAX = 16_384;
-const EXPIRES_SECONDS_MAX = 31_536_000n;
+const EXPIRES_SECONDS_MAX = 31_536_000;
+const USED_UP = `This opener has opened ${IDS_MAX} sessions for that role. Their ids are kept so that none is used twice, and there is no room for more: let another role open them. ${NOTHING_RAN}`;
+const CLOSED_UP = `The role has closed ${IDS_MAX} sessions that it had named itself. Their ids are kept so that none is used twice, and there is no room for more. ${NOTHING_RAN}`;
 
 function open(core: Core, call: BuiltinCall): BuiltinOutcome {
   const name = text(call.args, "role") ?? "";
   const id = text(call.args, "session") ?? "";
   const request = text(call.args, "request");
-  const seconds = call.args.get("expires_in_seconds") as bigint;
+  const seconds = integer(call.args, "expires_in_seconds");
   const role = core.runtime.policy.roles.get(name);
   if (role === undefined || role.sessions !== "opened")
     return bad("There is no role of that name whose sessions are opened");
@@ -24,21 +31,25 @@ function open(core: Core, call: BuiltinCall): BuiltinOutcome {
   if (!isSessionId(id)) return bad("`session` is no session id");
   if (request !== undefined && request.length > REQUEST_CHARS_MAX)
     return bad(`\`request\` is longer than ${REQUEST_CHARS_MAX} characters`);
-  if (seconds < 1n || seconds > EXPIRES_SECONDS_MAX)
+  if (seconds === undefined || seconds < 1 || seconds > EXPIRES_SECONDS_MAX)
     return bad(`\`expires_in_seconds\` must be 1 to ${EXPIRES_SECONDS_MAX}`);
   const nowMs = core.clock.nowMs();
-  const expiresAtMs = nowMs + Number(seconds) * 1000;
+  const expiresAtMs = nowMs + seconds * 1000;
   const requestLabels = request === undefined ? undefined : core.sessions.taint(call.session);
   const record = { role: name, id, request, requestLabels, openedBy: call.role.name, expiresAtMs };
   const opened = core.sessions.open(record, role.limits.sessions, nowMs);
   if (opened === "used") return bad("That session id was used before; an id is used once");
   if (opened === "too_many")
     return fault(callFault("capacity", `The role's limit sessions is reached. ${NOTHING_RAN}`));
+  if (opened === "used_up") return fault(callFault("capacity", USED_UP));
   const by = call.role.name;
   return changed(
     { role: name, session: id, expires_at_ms: expiresAtMs },
     {
-      changes: [{ kind: "session_opened", session: record }, changeBy(call, "session opened", id)],
+      changes: [
+        ...core.sessions.expiries(name, nowMs),
+        { kind: "session_opened", session: record, by: actorOf(call.peer) },
+      ],
       settled: (written) => {
         core.sessions.opened(opened, written);
         if (written)
@@ -48,40 +59,20 @@ function open(core: Core, call: BuiltinCall): BuiltinOutcome {
   );
 }
 
-/** Closed at once: what can't be written down must not stay open either. */
+/**
+ * Closed at once: what can't be written down must not stay open either. What waits or runs in it ends with it,
+ * since nobody can be given its answer any more.
+ */
 function close(core: Core, call: BuiltinCall): BuiltinOutcome {
   const named = namedSession(core, call);
   if (!named.ok) return named;
   const session = named.value;
-  const change = core.sessions.close(session);
-  core.log("info", "session.closed", { role: session.role, session: session.id, by: call.role.name });
-  return changed(
-    { role: session.role, session: session.id, state: session.state },
-    { changes: [change, changeBy(call, "session closed", session.id)] },
-  );
-}
-
-function show(core: Core, call: BuiltinCall): BuiltinOutcome {
-  const named = namedSession(core, call);
-  if (!named.ok) return named;
-  const session = named.value;
-  const raisedBy = core.sessions.raisedBy(session);
-  const content = {
-    role: session.role,
-    session: session.id,
-    state: session.frozen ? "frozen" : session.state,
-    taint: core.sessions.taint(session),
-    raised_by: raisedBy === undefined ? null : { session: raisedBy.session, call: raisedBy.call },
-    opened_by: session.openedBy ?? null,
-    request: session.request ?? null,
-    expires_at_ms: session.expiresAtMs ?? null,
-  };
-  const labels = join(core.sessions.taint(session), session.requestLabels ?? CLEAN);
-  return shown(content, labels);
-}
-
-function changeBy(call: BuiltinCall, what: string, subject: string) {
-  return { kind: "audit", record: { kind: "change", what, by: call.role.name, subject } } as const;
+  const { role, id } = session;
+  const change = core.sessions.close(session, actorOf(call.peer));
+  if (change === "used_up") return fault(callFault("capacity", CLOSED_UP));
+  const calls = stopCalls(core, role, id, "The session was closed.", call);
+  core.log("info", "session.closed", { role, session: id, by: call.role.name });
+  return changed({ role, session: id, state: session.state, stopped: { calls } }, { changes: [change] });
 }
 
 function bad(sentence: string): BuiltinOutcome {
@@ -89,6 +80,8 @@ function bad(sentence: string): BuiltinOutcome {
 }
 
 export const SESSION_TOOLS: readonly BuiltinSource[] = [
+  ...SESSION_VIEWS,
+  ...ENDORSE_TOOLS,
   {
     name: "callgate.sessions.open",
     description:
@@ -109,13 +102,6 @@ export const SESSION_TOOLS: readonly BuiltinSource[] = [
       "expires_in_seconds",
     ),
     run: open,
-  },
-  {
-    name: "callgate.sessions.show",
-    description: "A session's state, its taint and the call that raised it.",
-    effect: "read",
-    schema: objectSchema({ role: ROLE, session: SESSION }),
-    run: show,
   },
   {
     name: "callgate.sessions.close",

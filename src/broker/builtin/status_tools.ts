@@ -1,11 +1,14 @@
 // `callgate.status`, `callgate.reload`, `callgate.freeze`: the daemon itself.
 
-import { fault } from "../../base/faults.ts";
+import { type CallFault, fault, ok, type Result } from "../../base/faults.ts";
+import { isSessionId } from "../../base/ids.ts";
 import { callFault, NOTHING_RAN } from "../answer.ts";
 import type { BuiltinCall, BuiltinOutcome, Core } from "../core.ts";
-import { failCall } from "../deliver.ts";
+import { actorOf } from "../live.ts";
 import { flag, objectSchema, ROLE, SESSION, text } from "./arguments.ts";
 import { type BuiltinSource, changed, shown } from "./builtin.ts";
+import { isLive } from "./call_views.ts";
+import { stopCalls } from "./stop.ts";
 import { namedRole, namedSession } from "./visibility.ts";
 
 function status(core: Core, call: BuiltinCall): BuiltinOutcome {
@@ -26,16 +29,21 @@ function status(core: Core, call: BuiltinCall): BuiltinOutcome {
       asking: peers.reduce((sum, peer) => sum + peer.asking.size, 0),
       serving: peers.reduce((sum, peer) => sum + peer.serving.size, 0),
       frozen: core.sessions.isFrozen(role.name),
+      frozen_sessions: core.sessions.frozenIds(role.name).length,
       taint: core.sessions.roleTaint(role.name),
     };
   });
   const warning = policy.allowSameUser
-    ? "allow_same_user: one user may open sessions for the agents that it runs itself"
+    ? "allow_same_user: one user may open sessions, approve, endorse and settle for the agents that it runs itself"
     : null;
   return shown({
     ...own,
     policy_stale_because: stale ?? null,
-    running_calls: core.live.size,
+    running_calls: core.live.running,
+    pending_approvals: core.approvals.pending,
+    unknown_calls: unknownCalls(core),
+    store: { condition: core.store.condition },
+    audit: { seq: core.store.audit.head().seq },
     tools: policy.tools.size,
     grants: policy.grants.length,
     roles,
@@ -52,7 +60,22 @@ async function reload(core: Core, call: BuiltinCall): Promise<BuiltinOutcome> {
   });
 }
 
-/** Freezing takes effect at once, thawing once it is written down. */
+/** Calls without an outcome that nobody works on, counted up to this many. */
+const UNKNOWN_COUNTED = 1000;
+
+function unknownCalls(core: Core): number {
+  let unknown = 0;
+  for (const record of core.store.calls()) {
+    if (record.state !== "dispatched" || unknown === UNKNOWN_COUNTED) break; // those without an outcome come first
+    if (!isLive(core, record)) unknown += 1;
+  }
+  return unknown;
+}
+
+/**
+ * Freezing takes effect at once, thawing once it is written down. An operator may name a session that is not
+ * known yet: a role that names its own could use it at any time.
+ */
 function freeze(core: Core, call: BuiltinCall): BuiltinOutcome {
   const named = namedRole(core, call);
   if (!named.ok) return named;
@@ -60,7 +83,7 @@ function freeze(core: Core, call: BuiltinCall): BuiltinOutcome {
   const session = text(call.args, "session");
   const frozen = flag(call.args, "frozen") ?? true;
   if (session !== undefined) {
-    const found = namedSession(core, call);
+    const found = call.role.operator ? namedId(session) : namedSession(core, call);
     if (!found.ok) return found;
   }
   if (!frozen && name === call.role.name) {
@@ -70,14 +93,10 @@ function freeze(core: Core, call: BuiltinCall): BuiltinOutcome {
   core.log("warn", "role.frozen", { role: name, session, frozen, by });
   if (frozen) core.sessions.freeze(name, session, true);
   const stopped = frozen ? stop(core, name, session, call) : { calls: 0, connections: 0 };
-  const what = frozen ? "frozen" : "thawed";
   return changed(
     { role: name, session: session ?? null, frozen, stopped },
     {
-      changes: [
-        { kind: "frozen", role: name, session, frozen },
-        { kind: "audit", record: { kind: "change", what, by, subject: session ?? name } },
-      ],
+      changes: [{ kind: "frozen", role: name, session, frozen, by: actorOf(call.peer) }],
       settled: (written) => {
         if (written && !frozen) core.sessions.freeze(name, session, false);
       },
@@ -85,19 +104,17 @@ function freeze(core: Core, call: BuiltinCall): BuiltinOutcome {
   );
 }
 
-/** Ends what runs and, for a whole role, lets its connections go. The call that froze is not among them. */
+function namedId(session: string): Result<string, CallFault> {
+  if (isSessionId(session)) return ok(session);
+  return fault(callFault("bad_arguments", `\`session\` is no session id. ${NOTHING_RAN}`));
+}
+
+/** Ends what waits and runs and, for a whole role, lets its connections go. The call that froze is not among them. */
 function stop(core: Core, role: string, session: string | undefined, by: BuiltinCall) {
-  const running = core.live
-    .all()
-    .filter((live) => live.key.role === role && (session === undefined || live.key.session === session));
-  const others = running.filter((live) => live.key.call !== by.key.call || live.session !== by.session);
-  for (const live of others) {
-    const may = live.serving === undefined ? NOTHING_RAN : "The provider may have run.";
-    failCall(core, live, callFault("cancelled", `An operator has frozen the role or the session. ${may}`));
-  }
+  const calls = stopCalls(core, role, session, "An operator has frozen the role or the session.", by);
   const peers = session === undefined ? core.peers.ofRole(role).filter((peer) => peer !== by.peer) : [];
   for (const peer of peers) peer.connection.fail("internal", "an operator has frozen this role");
-  return { calls: others.length, connections: peers.length };
+  return { calls, connections: peers.length };
 }
 
 export const STATUS_TOOLS: readonly BuiltinSource[] = [

@@ -2,8 +2,11 @@
 
 import type { Json, JsonObject } from "../../base/json.ts";
 import { compileArgumentsSchema } from "../../policy/schema.ts";
+import type { ApprovalRecord } from "../../store/records.ts";
 import type { Builtin } from "../core.ts";
+import { APPROVAL_TOOLS } from "./approval_tools.ts";
 import { text } from "./arguments.ts";
+import { AUDIT_TOOLS } from "./audit_tools.ts";
 import type { BuiltinSource } from "./builtin.ts";
 import { CALL_TOOLS } from "./call_tools.ts";
 import { GRANT_TOOLS } from "./grant_tools.ts";
@@ -17,19 +20,38 @@ const SOURCES: readonly BuiltinSource[] = [
   ...SESSION_TOOLS,
   ...GRANT_TOOLS,
   ...CALL_TOOLS,
+  ...APPROVAL_TOOLS,
+  ...AUDIT_TOOLS,
 ];
 
-export async function loadBuiltins(): Promise<ReadonlyMap<string, Builtin>> {
+/** Finds the question that an id names. */
+type FindApproval = (id: string) => ApprovalRecord | undefined;
+
+export async function loadBuiltins(
+  findApproval: FindApproval = () => undefined,
+): Promise<ReadonlyMap<string, Builtin>> {
+  const ofApproval = approvalTarget(findApproval);
   const builtins = new Map<string, Builtin>();
   for (const source of SOURCES) {
     const schema = await compileArgumentsSchema(asJson(source.schema));
     if (!schema.ok) throw new Error(`the schema of ${source.name} is wrong: ${schema.fault[0]?.message}`);
-    builtins.set(source.name, { ...source, schema: schema.value, target });
+    const { actsOn, ...rest } = source;
+    const acting = actsOn === "approval" ? ofApproval : target;
+    builtins.set(source.name, { ...rest, schema: schema.value, target: acting });
   }
   return builtins;
 }
 
-/** Every built-in names what it acts on by these arguments; the role left out is the caller's own. */
+/** What a question's tools act on is the call that was asked: a grant can look at its role, tool and session. */
+function approvalTarget(findApproval: FindApproval): Builtin["target"] {
+  return (args, role) => {
+    const question = findApproval(text(args, "approval") ?? "");
+    if (question === undefined) return { role };
+    return { role: question.key.role, tool: question.tool, session: question.key.session };
+  };
+}
+
+/** Every other built-in names what it acts on by these arguments; the role left out is the caller's own. */
 function target(args: JsonObject, role: string) {
   const tool = text(args, "tool");
   const session = text(args, "session");

@@ -9,6 +9,7 @@ import type { Change } from "../../store/records.ts";
 import { callFault, NOTHING_RAN } from "../answer.ts";
 import type { BuiltinCall, BuiltinOutcome, Core } from "../core.ts";
 import { CONFIG, type Definition, pinRecord, type Resolved } from "../definitions.ts";
+import { actorOf } from "../live.ts";
 import { flag, objectSchema, text } from "./arguments.ts";
 import { type BuiltinSource, changed, shown } from "./builtin.ts";
 import { actsForItself } from "./visibility.ts";
@@ -93,11 +94,23 @@ async function announce(core: Core, call: BuiltinCall): Promise<BuiltinOutcome> 
     if (typeof definition === "string") answers.push({ state: "refused", why: definition });
     else answers.push(takeDefinition(core, call, definition, pins));
   }
-  const changes = pins.map((one): Change => ({ kind: "pinned", pin: pinRecord(one, CONFIG) }));
-  const settled = (written: boolean) => {
-    if (written) for (const one of pins) core.definitions.pin(one, CONFIG);
-  };
-  return changed({ tools: answers }, { changes, settled });
+  const unwritten = pins.length > 0 && !(await writePins(core, call, pins));
+  return unwritten ? fault(UNPINNED) : shown({ tools: answers });
+}
+
+const UNPINNED = callFault(
+  "unavailable",
+  "The broker can't write its records now, so what the config names was not put into service. Announce again.",
+);
+
+async function writePins(core: Core, call: BuiltinCall, pins: readonly Definition[]): Promise<boolean> {
+  const by = actorOf(call.peer);
+  const changes = pins.map((one): Change => ({ kind: "pinned", pin: pinRecord(one, CONFIG), by }));
+  const written = await new Promise<boolean>((resolve) =>
+    core.store.commit(changes, (unwritten) => resolve(unwritten === undefined)),
+  );
+  if (written) for (const one of pins) core.definitions.pin(one, CONFIG);
+  return written;
 }
 
 function takeDefinition(core: Core, call: BuiltinCall, definition: Definition, pins: Definition[]): object {
@@ -164,21 +177,42 @@ function accept(core: Core, call: BuiltinCall): BuiltinOutcome {
     return fault(
       callFault("bad_arguments", `Nobody accepts the tools of their own role or user. ${NOTHING_RAN}`),
     );
+  const open = conditionalAllow(core, definition);
+  if (open !== undefined)
+    return fault(
+      callFault(
+        "bad_arguments",
+        `Grant \`${open}\` allows the tool under a condition, so its schema must have additionalProperties false. ${NOTHING_RAN}`,
+      ),
+    );
   const by = call.role.name;
+  const isAnother = core.definitions.pinned(tool)?.definition.digest !== digest;
+  const forgotten = isAnother ? core.grants.forgetRemembered(tool, actorOf(call.peer)) : undefined;
   return changed(
     { tool, digest, accepted: true },
     {
       changes: [
-        { kind: "pinned", pin: pinRecord(definition, by) },
-        { kind: "audit", record: { kind: "change", what: "tool accepted", by, subject: tool } },
+        { kind: "pinned", pin: pinRecord(definition, by), by: actorOf(call.peer) },
+        ...(forgotten?.changes ?? []),
       ],
       settled: (written) => {
+        forgotten?.settled(written);
         if (!written) return;
         core.definitions.pin(definition, by);
         core.log("info", "tool.accepted", { tool, digest, by });
       },
     },
   );
+}
+
+/** The grant that an argument which its condition never looks at could get around. */
+function conditionalAllow(core: Core, { tool, schema }: Definition): string | undefined {
+  const configured = core.runtime.policy.tools.get(tool)?.schema;
+  if ((configured ?? schema)?.closed === true) return undefined;
+  const grants = [...core.runtime.policy.grants, ...core.grants.all()];
+  return grants.find(
+    (grant) => grant.effect === "allow" && grant.when !== undefined && servesTool(grant, tool),
+  )?.id;
 }
 
 const TOOL = { type: "string", description: "The tool's name." };
@@ -195,7 +229,7 @@ export const TOOL_TOOLS: readonly BuiltinSource[] = [
     name: "callgate.tools.announce",
     description:
       "A provider says which tools this connection serves: name, description, schema, annotations.",
-    effect: "write",
+    effect: "read", // it is about this connection: asked again it is done again, never answered from a record
     schema: objectSchema(
       {
         tools: { type: "array", description: "Definitions.", items: { type: "object" } },

@@ -23,13 +23,14 @@ export function namedRole(core: Core, call: BuiltinCall): Result<RolePolicy, Cal
 export function namedSession(core: Core, call: BuiltinCall): Result<Session, CallFault> {
   const role = text(call.args, "role") ?? call.role.name;
   const session = core.sessions.find(role, text(call.args, "session") ?? call.session.id);
-  if (session !== undefined && maySee(call, session)) return ok(session);
+  if (session !== undefined && maySeeSession(call, session)) return ok(session);
   return fault(
     callFault("bad_arguments", `There is no such session for the caller to look at. ${NOTHING_RAN}`),
   );
 }
 
-function maySee(call: BuiltinCall, session: Session): boolean {
+/** Its own role's or one that it opened; where a connection is bound to one session, that one only. */
+export function maySeeSession(call: BuiltinCall, session: Session): boolean {
   if (call.role.operator || session.openedBy === call.role.name) return true;
   return session.role === call.role.name && (!call.role.isolated || session === call.session);
 }
@@ -43,8 +44,7 @@ export function namedSessionId(call: BuiltinCall): Result<string, CallFault> {
 
 /** Labels of what a session's caller chose or caused: whatever that caller has been given. */
 export function sessionLabels(core: Core, role: string, session: string | undefined): Labels {
-  const found = session === undefined ? undefined : core.sessions.find(role, session);
-  return found === undefined ? core.sessions.roleTaint(role) : core.sessions.taint(found);
+  return session === undefined ? core.sessions.roleTaint(role) : core.sessions.taintOf(role, session);
 }
 
 /**
