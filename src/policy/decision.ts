@@ -17,6 +17,10 @@ export interface Subject extends ConditionInput {
   readonly taint: Labels;
   /** Since the epoch. Not a time (NaN, infinite, negative): every grant counts as expired. */
   readonly nowMs: number;
+  /** `equalDigest` of tool and arguments; asked for where a grant wants it. Left out, such a grant does not match. */
+  readonly equal?: () => string;
+  /** Whether a grant with `maxCalls` is used up at `nowMs`. Left out, every such grant is. */
+  readonly isSpent?: (grant: Grant, nowMs: number) => boolean;
 }
 
 export type AllowRow = "allow";
@@ -31,13 +35,20 @@ export type DenyRow =
 /** Which line of the decision list decided. Stable: records and `calls.why` carry it. */
 export type Row = AllowRow | AskRow | DenyRow;
 
-export type Decision =
+/** How the condition of the deciding grant came out; `none`: it has none, or no grant decided. */
+export type DecidedCondition = "none" | "match" | "error";
+
+export type Decision = Ruling & { readonly condition: DecidedCondition };
+
+type Ruling =
   | {
       readonly kind: "allow";
       readonly row: AllowRow;
       readonly grant: Grant;
       /** The remembered approvals that stand in for this call's asks: each is used once by running it. */
       readonly remembered: readonly Grant[];
+      /** The asks that they stand in for: these too let the call through. */
+      readonly satisfied: readonly Grant[];
     }
   | {
       readonly kind: "ask";
@@ -47,6 +58,7 @@ export type Decision =
       readonly asks: readonly Grant[];
       /** As above, for the asks that are satisfied. */
       readonly remembered: readonly Grant[];
+      readonly satisfied: readonly Grant[];
     }
   | {
       readonly kind: "deny";
@@ -60,11 +72,16 @@ export type Decision =
 export interface TraceStep {
   readonly grant: string;
   readonly effect: GrantEffect;
-  /** What did not fit (`remembers`: the ask it stands in for does not match); undefined: it matches. */
-  readonly failed: "tool" | "session" | "condition" | "remembers" | undefined;
-  /** undefined: it has none, or tool or session did not fit. */
+  /**
+   * What did not fit (`equal`: it is for other arguments; `remembers`: the ask it stands in for does
+   * not match); undefined: it matches.
+   */
+  readonly failed: "tool" | "session" | "equal" | "condition" | "remembers" | undefined;
+  /** undefined: it has none, or tool, session or arguments did not fit. */
   readonly condition: Verdict | undefined;
   readonly expired: boolean;
+  /** Its `maxCalls` are used up, which counts as expired. */
+  readonly spent: boolean;
   /** undefined on a deny, which holds at any taint. */
   readonly withinTaint: boolean | undefined;
   /** Of a matching ask: the remembered approval that stands in for it. */
@@ -79,29 +96,18 @@ const REASONS: Readonly<Record<DenyRow, DenyReason>> = {
   allow_expired: "grant_expired",
   nothing: "no_grant",
 };
-const NO_GRANTS: readonly Grant[] = [];
 const MATCH: Verdict = { kind: "match" };
 
 /**
- * Decides. `runtimeGrants` are considered behind the policy's, and may serve other roles as well.
- * Grant ids are unique over both. Ends at the first deny; otherwise every condition of a grant whose
- * role, tool and session fit is evaluated once.
+ * Decides. Ends at the first deny; otherwise every condition of a grant whose role, tool, session and
+ * arguments fit is evaluated once.
  */
-export function decide(
-  index: GrantIndex,
-  subject: Subject,
-  runtimeGrants: readonly Grant[] = NO_GRANTS,
-): Decision {
+export function decide(index: GrantIndex, subject: Subject): Decision {
   const seen = nothingSeen();
   for (const grant of grantsForTool(index, subject.role, subject.tool)) {
-    if (!servesSession(grant, subject.session)) continue;
+    if (misfitOfTool(grant, subject) !== undefined) continue;
     take(seen, grant, judge(grant, subject), subject);
-    if (seen.deny !== undefined) return conclude(seen, subject);
-  }
-  for (const grant of runtimeGrants) {
-    if (grant.role !== subject.role || misfit(grant, subject) !== undefined) continue;
-    take(seen, grant, judge(grant, subject), subject);
-    if (seen.deny !== undefined) return conclude(seen, subject);
+    if (seen.deny !== undefined) break;
   }
   return conclude(seen, subject);
 }
@@ -110,11 +116,9 @@ export function decide(
 export function explain(
   index: GrantIndex,
   subject: Subject,
-  runtimeGrants: readonly Grant[] = NO_GRANTS,
 ): { readonly decision: Decision; readonly trace: readonly TraceStep[] } {
   const seen = nothingSeen();
-  const ofRuntime = runtimeGrants.filter((grant) => grant.role === subject.role);
-  const judged = [...grantsOfRole(index, subject.role), ...ofRuntime].map((grant) => {
+  const judged = grantsOfRole(index, subject.role).map((grant) => {
     const failed = misfit(grant, subject);
     const verdict = failed === undefined ? judge(grant, subject) : undefined;
     if (verdict !== undefined) take(seen, grant, verdict, subject);
@@ -134,6 +138,8 @@ interface Seen {
   allowAboveTaintAsk: Grant | undefined;
   allowAboveTaint: Grant | undefined;
   allowExpired: Grant | undefined;
+  /** Grants that match because their condition failed. */
+  errored: Grant[] | undefined;
 }
 
 interface SeenAsk {
@@ -151,12 +157,21 @@ function nothingSeen(): Seen {
     allowAboveTaintAsk: undefined,
     allowAboveTaint: undefined,
     allowExpired: undefined,
+    errored: undefined,
   };
 }
 
-function misfit(grant: Grant, subject: Subject): "tool" | "session" | undefined {
-  if (!servesTool(grant, subject.tool)) return "tool";
-  return servesSession(grant, subject.session) ? undefined : "session";
+type Misfit = "tool" | "session" | "equal" | undefined;
+
+function misfit(grant: Grant, subject: Subject): Misfit {
+  return servesTool(grant, subject.tool) ? misfitOfTool(grant, subject) : "tool";
+}
+
+/** Of a grant that serves the tool. `equal` narrows what allows, and nothing else. */
+function misfitOfTool(grant: Grant, subject: Subject): Exclude<Misfit, "tool"> {
+  if (!servesSession(grant, subject.session)) return "session";
+  if (grant.effect !== "allow" || grant.equal === undefined) return undefined;
+  return grant.equal === subject.equal?.() ? undefined : "equal";
 }
 
 function judge(grant: Grant, subject: Subject): Verdict {
@@ -170,6 +185,10 @@ function judge(grant: Grant, subject: Subject): Verdict {
 function take(seen: Seen, grant: Grant, verdict: Verdict, subject: Subject): void {
   if (verdict.kind === "no_match") return;
   const judged = verdict.kind === "match";
+  if (!judged) {
+    seen.errored ??= [];
+    seen.errored.push(grant);
+  }
   if (grant.effect === "allow") {
     if (judged) takeAllow(seen, grant, subject);
   } else if (grant.effect === "ask") {
@@ -181,7 +200,7 @@ function take(seen: Seen, grant: Grant, verdict: Verdict, subject: Subject): voi
 }
 
 function takeAllow(seen: Seen, grant: Grant, subject: Subject): void {
-  const expired = isExpired(grant, subject.nowMs);
+  const expired = hasEnded(grant, subject);
   const within = isWithinTaint(grant, subject.taint);
   if (grant.remembers !== undefined) {
     // One that no longer holds leaves its ask open, and that decides: it is no allow to be told about.
@@ -196,11 +215,21 @@ function takeAllow(seen: Seen, grant: Grant, subject: Subject): void {
 
 /** Walks the decision list. */
 function conclude(seen: Seen, subject: Subject): Decision {
+  const ruling = rule(seen, subject);
+  return { ...ruling, condition: conditionOf(seen, ruling.grant) };
+}
+
+function conditionOf(seen: Seen, grant: Grant | undefined): DecidedCondition {
+  if (grant?.when === undefined) return "none";
+  return seen.errored?.includes(grant) ? "error" : "match";
+}
+
+function rule(seen: Seen, subject: Subject): Ruling {
   if (seen.deny !== undefined) return denial("deny", seen.deny);
   if (seen.asks !== undefined) return concludeAsks(seen, seen.asks, subject);
-  if (seen.allow !== undefined) return allowance(seen.allow, NO_GRANTS);
+  if (seen.allow !== undefined) return allowance(seen.allow, NONE_SATISFIED);
   const above = seen.allowAboveTaintAsk;
-  if (above !== undefined) return question("allow_above_taint_ask", above, [above], NO_GRANTS);
+  if (above !== undefined) return question("allow_above_taint_ask", above, [above], NONE_SATISFIED);
   if (seen.allowAboveTaint !== undefined) return denial("allow_above_taint", seen.allowAboveTaint);
   if (seen.allowExpired !== undefined) return denial("allow_expired", seen.allowExpired);
   return denial("nothing", undefined);
@@ -210,38 +239,68 @@ function conclude(seen: Seen, subject: Subject): Decision {
  * With asks among the grants. Of several open ones the most restrictive decides, so that one more
  * never widens. Where none is open, what stands in for them is itself a live allow within its taint.
  */
-function concludeAsks(seen: Seen, asks: readonly SeenAsk[], subject: Subject): Decision {
+function concludeAsks(seen: Seen, asks: readonly SeenAsk[], subject: Subject): Ruling {
   const open: Grant[] = [];
   const remembered: Grant[] = [];
+  const satisfied: Grant[] = [];
   for (const ask of asks) {
-    const approval = standIn(seen, ask);
+    const approval = standIn(seen, ask, subject);
     if (approval === undefined) open.push(ask.grant);
-    else remembered.push(approval);
+    else {
+      remembered.push(approval);
+      satisfied.push(ask.grant);
+    }
   }
   const first = open[0];
-  if (first === undefined) return allowance(seen.allow ?? remembered[0]!, remembered);
-  const expired = open.find((ask) => isExpired(ask, subject.nowMs));
+  const standing = { remembered, satisfied };
+  if (first === undefined) return allowance(seen.allow ?? remembered[0]!, standing);
+  const expired = open.find((ask) => hasEnded(ask, subject));
   if (expired !== undefined) return denial("ask_expired", expired);
   const above = open.find((ask) => ask.aboveTaint !== "ask" && !isWithinTaint(ask, subject.taint));
   if (above !== undefined) return denial("ask_above_taint", above);
-  return question("ask", first, open, remembered);
+  return question("ask", first, open, standing);
 }
 
-function standIn(seen: Seen, ask: SeenAsk): Grant | undefined {
-  if (!ask.judged) return undefined;
+/**
+ * An ask that is used up lets no more calls through, whoever has approved them; and one whose approvals are
+ * not to be remembered (since a reload, say) is not satisfied by those that were.
+ */
+function standIn(seen: Seen, ask: SeenAsk, subject: Subject): Grant | undefined {
+  if (!ask.judged || !ask.grant.remember || isSpent(ask.grant, subject)) return undefined;
   return seen.remembered?.find((approval) => approval.remembers === ask.grant.id);
 }
 
-function allowance(grant: Grant, remembered: readonly Grant[]): Decision {
-  return { kind: "allow", row: "allow", grant, remembered };
+interface Standing {
+  readonly remembered: readonly Grant[];
+  readonly satisfied: readonly Grant[];
 }
 
-function question(row: AskRow, grant: Grant, asks: readonly Grant[], remembered: readonly Grant[]): Decision {
-  return { kind: "ask", row, grant, asks, remembered };
+const NONE_SATISFIED: Standing = { remembered: [], satisfied: [] };
+
+function allowance(grant: Grant, { remembered, satisfied }: Standing): Ruling {
+  return { kind: "allow", row: "allow", grant, remembered, satisfied };
 }
 
-function denial(row: DenyRow, grant: Grant | undefined): Decision {
+function question(
+  row: AskRow,
+  grant: Grant,
+  asks: readonly Grant[],
+  { remembered, satisfied }: Standing,
+): Ruling {
+  return { kind: "ask", row, grant, asks, remembered, satisfied };
+}
+
+function denial(row: DenyRow, grant: Grant | undefined): Ruling {
   return { kind: "deny", row, reason: REASONS[row], grant };
+}
+
+/** A grant whose calls are used up has ended like one whose time is. */
+function hasEnded(grant: Grant, subject: Subject): boolean {
+  return isExpired(grant, subject.nowMs) || isSpent(grant, subject);
+}
+
+function isSpent(grant: Grant, { isSpent, nowMs }: Subject): boolean {
+  return grant.maxCalls !== undefined && (isSpent?.(grant, nowMs) ?? true);
 }
 
 /** Expired from the very millisecond on. Written so that what is no number is expired. */
@@ -258,7 +317,7 @@ function isWithinTaint(grant: Grant, taint: Labels): boolean {
 
 function step(
   grant: Grant,
-  misfitted: "tool" | "session" | undefined,
+  misfitted: Misfit,
   verdict: Verdict | undefined,
   seen: Seen,
   subject: Subject,
@@ -271,8 +330,9 @@ function step(
     failed,
     condition: grant.when === undefined ? undefined : verdict,
     expired: isExpired(grant, subject.nowMs),
+    spent: isSpent(grant, subject),
     withinTaint: grant.effect === "deny" ? undefined : isWithinTaint(grant, subject.taint),
-    satisfiedBy: ask === undefined ? undefined : standIn(seen, ask)?.id,
+    satisfiedBy: ask === undefined ? undefined : standIn(seen, ask, subject)?.id,
   };
 }
 

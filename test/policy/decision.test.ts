@@ -6,7 +6,9 @@ import { condition, grant, index, NOW, remembered, subject } from "./grants.ts";
 
 const TAINTED = { class: "internal", untrusted: true } as const;
 const above = { taintMax: CLEAN } as const;
-const call = subject({ taint: TAINTED });
+const call = subject({ taint: TAINTED, equal: () => "these" });
+/** Nobody says whether it is used up. */
+const used = { maxCalls: { calls: 1_000_000, perMs: undefined } } as const;
 
 /** Every state that a grant can be in, most binding first: what it alone comes to. */
 const STATES: readonly {
@@ -45,6 +47,20 @@ const STATES: readonly {
     grants: [grant("axt", "ask", { ...above, aboveTaint: "ask", expiresAtMs: NOW })],
   },
   {
+    name: "a used-up ask",
+    row: "ask_expired",
+    kind: "deny",
+    reason: "grant_expired",
+    grants: [grant("au", "ask", used)],
+  },
+  {
+    name: "a used-up ask with a remembered approval",
+    row: "ask_expired",
+    kind: "deny",
+    reason: "grant_expired",
+    grants: [grant("aur", "ask", used), remembered("ru", "aur")],
+  },
+  {
     name: "an ask above its taint",
     row: "ask_above_taint",
     kind: "deny",
@@ -75,6 +91,18 @@ const STATES: readonly {
     row: "ask",
     kind: "ask",
     grants: [grant("art", "ask"), remembered("rt", "art", { ...above, aboveTaint: "ask" })],
+  },
+  {
+    name: "an ask with a used-up remembered approval",
+    row: "ask",
+    kind: "ask",
+    grants: [grant("aru", "ask"), remembered("uu", "aru", used)],
+  },
+  {
+    name: "an ask with a remembered approval of other arguments",
+    row: "ask",
+    kind: "ask",
+    grants: [grant("aro", "ask"), remembered("oo", "aro", { equal: "others" })],
   },
   {
     name: "an ask whose condition fails with a remembered approval",
@@ -116,6 +144,20 @@ const STATES: readonly {
     grants: [grant("wx", "allow", { expiresAtMs: NOW })],
   },
   {
+    name: "a used-up allow",
+    row: "allow_expired",
+    kind: "deny",
+    reason: "grant_expired",
+    grants: [grant("wu", "allow", used)],
+  },
+  {
+    name: "an allow of other arguments",
+    row: "nothing",
+    kind: "deny",
+    reason: "no_grant",
+    grants: [grant("wo", "allow", { equal: "others" })],
+  },
+  {
     name: "a remembered approval without its ask",
     row: "nothing",
     kind: "deny",
@@ -132,15 +174,11 @@ const STATES: readonly {
   { name: "nothing", row: "nothing", kind: "deny", reason: "no_grant", grants: [] },
 ];
 
-/** Config grants, then runtime grants, in every split of two sets. */
-function everySplit(one: readonly Grant[], other: readonly Grant[]): [Grant[], Grant[]][] {
-  const both = [...one, ...other];
+/** The index is of the config's grants and the runtime grants behind them: either may come first. */
+function bothOrders(one: readonly Grant[], other: readonly Grant[]): readonly (readonly Grant[])[] {
   return [
-    [both, []],
-    [[...other, ...one], []],
-    [[], both],
-    [[...one], [...other]],
-    [[...other], [...one]],
+    [...one, ...other],
+    [...other, ...one],
   ];
 }
 
@@ -148,11 +186,11 @@ describe("the decision list", () => {
   for (const [place, upper] of STATES.entries()) {
     for (const lower of STATES.slice(place)) {
       it(`answers as for ${upper.name} where there is also ${lower.name}`, () => {
-        for (const [config, runtime] of everySplit(upper.grants, lower === upper ? [] : lower.grants)) {
-          const decision = decide(index(config), call, runtime);
+        for (const grants of bothOrders(upper.grants, lower === upper ? [] : lower.grants)) {
+          const decision = decide(index(grants), call);
           expect(decision).toMatchObject({ row: upper.row, kind: upper.kind });
           if (decision.kind === "deny") expect(decision.reason).toBe(upper.reason);
-          expect(explain(index(config), call, runtime).decision).toEqual(decision);
+          expect(explain(index(grants), call).decision).toEqual(decision);
         }
       });
     }
@@ -164,18 +202,30 @@ describe("the decision list", () => {
     expect(decision).toMatchObject({
       kind: "ask",
       grant: { id: "ata" },
-      asks: [{ id: "ata" }, { id: "a" }, { id: "ae" }, { id: "arx" }, { id: "art" }, { id: "are" }],
+      asks: [
+        { id: "ata" },
+        { id: "a" },
+        { id: "ae" },
+        { id: "arx" },
+        { id: "art" },
+        { id: "aru" },
+        { id: "aro" },
+        { id: "are" },
+      ],
       remembered: [{ id: "rs" }],
     });
   });
 
   it("lets the most restrictive of several open asks win, in any order", () => {
-    const asks = STATES.slice(2, 7).flatMap((state) => state.grants);
+    const asks = STATES.slice(2, 9).flatMap((state) => state.grants);
     expect(decide(index(asks), call).row).toBe("ask_expired");
     expect(decide(index([...asks].reverse()), call).row).toBe("ask_expired");
-    expect(decide(index(asks.filter((ask) => ask.expiresAtMs === undefined).reverse()), call).row).toBe(
-      "ask_above_taint",
-    );
+    expect(
+      decide(
+        index(asks.filter((ask) => ask.expiresAtMs === undefined && ask.maxCalls === undefined).reverse()),
+        call,
+      ).row,
+    ).toBe("ask_above_taint");
   });
 
   it("names the allow above its taint as the one that asks", () => {
@@ -187,23 +237,24 @@ describe("the decision list", () => {
 describe("remembered approvals", () => {
   it("are told with the allow even where a plain allow is named, so that each use is counted", () => {
     const grants = [grant("w", "allow"), grant("a1", "ask"), grant("a2", "ask")];
-    const decision = decide(index(grants), call, [remembered("r2", "a2"), remembered("r1", "a1")]);
+    const decision = decide(index([...grants, remembered("r2", "a2"), remembered("r1", "a1")]), call);
     expect(decision).toMatchObject({
       kind: "allow",
       grant: { id: "w" },
       remembered: [{ id: "r1" }, { id: "r2" }],
+      satisfied: [{ id: "a1" }, { id: "a2" }],
     });
   });
 
   it("stand in for their own ask only", () => {
     const grants = [grant("a1", "ask"), grant("a2", "ask")];
-    const decision = decide(index(grants), call, [remembered("r1", "a1")]);
+    const decision = decide(index([...grants, remembered("r1", "a1")]), call);
     expect(decision).toMatchObject({ kind: "ask", asks: [{ id: "a2" }], remembered: [{ id: "r1" }] });
   });
 
   it("are no allow where the condition of their ask does not match this call", () => {
     const grants = [grant("a1", "ask", { when: condition("no_match") })];
-    expect(decide(index(grants), call, [remembered("r1", "a1")])).toMatchObject({ row: "nothing" });
+    expect(decide(index([...grants, remembered("r1", "a1")]), call)).toMatchObject({ row: "nothing" });
   });
 
   it("of another role's session, tool or failing condition do not stand in", () => {
@@ -215,7 +266,7 @@ describe("remembered approvals", () => {
       { when: condition("no_match") },
       { when: condition("error") },
     ]) {
-      expect(decide(index(grants), call, [remembered("r1", "a1", more)])).toMatchObject({ row: "ask" });
+      expect(decide(index([...grants, remembered("r1", "a1", more)]), call)).toMatchObject({ row: "ask" });
     }
   });
 
@@ -225,11 +276,57 @@ describe("remembered approvals", () => {
       remembered("r2", "a1"),
       remembered("r3", "a1"),
     ];
-    expect(decide(index([grant("a1", "ask")]), call, approvals)).toMatchObject({
+    expect(decide(index([grant("a1", "ask"), ...approvals]), call)).toMatchObject({
       kind: "allow",
       grant: { id: "r2" },
       remembered: [{ id: "r2" }],
     });
+  });
+});
+
+describe("a number of calls", () => {
+  const spent = (...ids: string[]) => ({ ...call, isSpent: (one: Grant) => ids.includes(one.id) });
+
+  it("lets calls through until it is used up, each grant by its own count and at the time of the call", () => {
+    const grants = index([grant("w1", "allow", used), grant("w2", "allow", used)]);
+    expect(decide(grants, spent())).toMatchObject({ row: "allow", grant: { id: "w1" } });
+    expect(decide(grants, spent("w1"))).toMatchObject({ row: "allow", grant: { id: "w2" } });
+    expect(decide(grants, spent("w1", "w2"))).toMatchObject({ row: "allow_expired", grant: { id: "w1" } });
+    const times: number[] = [];
+    decide(grants, { ...call, isSpent: (_, nowMs) => times.push(nowMs) > 9 });
+    expect(new Set(times)).toEqual(new Set([NOW]));
+  });
+
+  it("of an ask holds for what somebody has approved for ever, too", () => {
+    const grants = index([grant("w", "allow"), grant("a", "ask", used), remembered("r", "a")]);
+    expect(decide(grants, spent()).row).toBe("allow");
+    expect(decide(grants, spent("a")).row).toBe("ask_expired");
+  });
+
+  it("of a deny means nothing: it holds for every call", () => {
+    expect(decide(index([grant("d", "deny", used)]), spent("d")).row).toBe("deny");
+  });
+});
+
+describe("a grant of exact arguments", () => {
+  it("serves a call with these alone, and computes what the call equals only where one asks", () => {
+    let computed = 0;
+    const equal = () => {
+      computed += 1;
+      return "these";
+    };
+    const grants = [grant("a", "ask"), remembered("r", "a", { equal: "these" })];
+    expect(decide(index(grants), { ...call, equal }).row).toBe("allow");
+    expect(decide(index(grants), { ...call, equal: () => "others" }).row).toBe("ask");
+    expect(computed).toBe(1);
+    decide(index([grant("a", "ask"), remembered("r", "a")]), { ...call, equal });
+    expect(computed).toBe(1);
+  });
+
+  it("that denies or asks is not narrowed by them", () => {
+    for (const effect of ["deny", "ask"] as const) {
+      expect(decide(index([grant("x", effect, { equal: "others" })]), call).row).toBe(effect);
+    }
   });
 });
 
@@ -244,11 +341,11 @@ describe("time", () => {
 
   it("that is no time expires everything, also what has no end", () => {
     const endless = index([grant("w", "allow")]);
-    const asking = index([grant("w", "allow"), grant("a", "ask")]);
+    const asking = index([grant("w", "allow"), grant("a", "ask"), remembered("r", "a")]);
     for (const nowMs of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -1]) {
       expect(decide(allow, subject({ nowMs })).row).toBe("allow_expired");
       expect(decide(endless, subject({ nowMs })).row).toBe("allow_expired");
-      expect(decide(asking, subject({ nowMs }), [remembered("r", "a")]).row).toBe("ask_expired");
+      expect(decide(asking, subject({ nowMs })).row).toBe("ask_expired");
     }
   });
 
@@ -295,15 +392,23 @@ describe("explain", () => {
       grant("low", "allow", above),
       grant("ask", "ask"),
       grant("plain", "allow"),
+      grant("used", "allow", used),
     ];
     const runtime = [
+      remembered("exact", "ask", { equal: "others" }),
       remembered("r", "ask"),
       remembered("orphan", "gone"),
       remembered("alien", "x", { role: "b" }),
     ];
-    const { decision, trace } = explain(index(grants), call, runtime);
+    const { decision, trace } = explain(index([...grants, ...runtime]), call);
     expect(decision).toMatchObject({ kind: "ask", asks: [{ id: "ask-error" }] });
-    const base = { condition: undefined, expired: false, withinTaint: true, satisfiedBy: undefined };
+    const base = {
+      condition: undefined,
+      expired: false,
+      spent: false,
+      withinTaint: true,
+      satisfiedBy: undefined,
+    };
     const deny = { ...base, effect: "deny", withinTaint: undefined };
     const error = { kind: "error", why: "fake" };
     expect(trace).toStrictEqual([
@@ -316,6 +421,8 @@ describe("explain", () => {
       { ...base, grant: "low", effect: "allow", failed: undefined, withinTaint: false },
       { ...base, grant: "ask", effect: "ask", failed: undefined, satisfiedBy: "r" },
       { ...base, grant: "plain", effect: "allow", failed: undefined },
+      { ...base, grant: "used", effect: "allow", failed: undefined, spent: true },
+      { ...base, grant: "exact", effect: "allow", failed: "equal" },
       { ...base, grant: "r", effect: "allow", failed: undefined },
       { ...base, grant: "orphan", effect: "allow", failed: "remembers" },
     ]);

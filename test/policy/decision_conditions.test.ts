@@ -11,6 +11,7 @@ import {
 } from "../../src/policy/conditions.ts";
 import { type Decision, decide, explain } from "../../src/policy/decision.ts";
 import type { GrantIndex } from "../../src/policy/grant_index.ts";
+import type { Grant } from "../../src/policy/policy.ts";
 import { grant, index, remembered, subject } from "./grants.ts";
 
 let compiler: ConditionCompiler;
@@ -35,8 +36,8 @@ function decideText(grants: GrantIndex, text: string): Decision {
 }
 
 describe("`ask when args.amount > 100` beside a plain allow", () => {
-  const grants = () =>
-    index([grant("pay", "allow"), grant("big", "ask", { when: when("args.amount > 100") })]);
+  const grants = (...more: Grant[]) =>
+    index([grant("pay", "allow"), grant("big", "ask", { when: when("args.amount > 100") }), ...more]);
 
   it("asks about what is larger or can't be compared, and about nothing else", () => {
     for (const amount of ["100", "1", "-5", "99.5", "1e2"]) {
@@ -54,9 +55,9 @@ describe("`ask when args.amount > 100` beside a plain allow", () => {
   });
 
   it("takes no remembered approval for an amount that could not be compared", () => {
-    const standing = [remembered("r", "big")];
-    expect(decide(grants(), callWith('{"amount":101}'), standing).kind).toBe("allow");
-    expect(decide(grants(), callWith('{"amount":"101"}'), standing).kind).toBe("ask");
+    const standing = grants(remembered("r", "big"));
+    expect(decide(standing, callWith('{"amount":101}')).kind).toBe("allow");
+    expect(decide(standing, callWith('{"amount":"101"}')).kind).toBe("ask");
   });
 
   it("is explained with the error, which does not quote the argument", () => {

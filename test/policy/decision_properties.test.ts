@@ -50,8 +50,10 @@ const anyGrant: fc.Arbitrary<Omit<Grant, "id">> = fc
     aboveTaint: fc.constantFrom("deny", "ask"),
     expiresAtMs: fc.constantFrom(undefined, undefined, 100, 200, 300),
     remembers: oftenAll<number | undefined>(undefined, fc.nat({ max: 5 })),
+    maxCalls: oftenAll<Grant["maxCalls"]>(undefined, fc.constant({ calls: 1, perMs: undefined })),
+    equal: oftenAll<string | undefined>(undefined, fc.constantFrom("these", "others")),
   })
-  .map(({ verdict, remembers, ...rest }) => {
+  .map(({ verdict, remembers, equal, ...rest }) => {
     const { id: _, ...whole } = grant("", rest.effect as Grant["effect"]);
     return {
       ...whole,
@@ -60,6 +62,7 @@ const anyGrant: fc.Arbitrary<Omit<Grant, "id">> = fc
       expiresAtMs: rest.effect === "deny" ? undefined : rest.expiresAtMs,
       when: verdict === undefined ? undefined : condition(verdict),
       remembers: rest.effect === "allow" && remembers !== undefined ? `g${remembers}` : undefined,
+      equal: rest.effect === "allow" ? equal : undefined,
     };
   });
 const policy: fc.Arbitrary<Grant[]> = fc.array(anyGrant, { maxLength: 6 }).map((grants) => {
@@ -75,20 +78,23 @@ const anyCall: fc.Arbitrary<Subject> = fc
     session: fc.constantFrom("s1", "s2", "t"),
     taint: labels,
     nowMs: fc.constantFrom(0, 99, 100, 150, 200, 299, 300),
+    equal: fc.constantFrom<Subject["equal"]>(
+      undefined,
+      () => "these",
+      () => "these",
+    ),
+    spent: fc.option(fc.subarray(["g0", "g1", "g2", "g3", "g4", "g5", "new"]), { nil: undefined }),
   })
-  .map(subject);
+  .map(({ spent, equal, ...rest }) =>
+    subject({ ...rest, ...(equal && { equal }), ...(spent && { isSpent: isOneOf(spent) }) }),
+  );
+
+function isOneOf(ids: readonly string[]): NonNullable<Subject["isSpent"]> {
+  return (one) => ids.includes(one.id);
+}
+
 const listed = fc.subarray(TOOLS);
 const place = fc.nat({ max: 6 });
-
-/** The first `cut` grants as config, the rest at run time. */
-function decideSplit(
-  grants: readonly Grant[],
-  cut: number,
-  call: Subject,
-  tools: readonly string[],
-): Decision {
-  return decide(index(grants.slice(0, cut), tools), call, grants.slice(cut));
-}
 
 function summary(decision: Decision): SlowDecision {
   const base = { kind: decision.kind, row: decision.row, grant: decision.grant?.id };
@@ -97,15 +103,15 @@ function summary(decision: Decision): SlowDecision {
 }
 
 describe("the decision and its slow twin", () => {
-  it("agree, explained or not, whichever grants come at run time and whichever tools are listed", () => {
+  it("agree, explained or not, and whichever tools are listed", () => {
     const rows = new Set<string>();
     fc.assert(
-      fc.property(policy, anyCall, place, listed, (grants, call, cut, tools) => {
+      fc.property(policy, anyCall, listed, (grants, call, tools) => {
         const slow = slowDecide(grants, call);
         rows.add(slow.row);
-        const decision = decideSplit(grants, cut, call, tools);
+        const decision = decide(index(grants, tools), call);
         expect(summary(decision)).toEqual(slow);
-        const explained = explain(index(grants.slice(0, cut), tools), call, grants.slice(cut));
+        const explained = explain(index(grants, tools), call);
         expect(explained.decision).toEqual(decision);
       }),
       RUNS,
@@ -125,8 +131,8 @@ describe("the decision and its slow twin", () => {
 
   it("find the same grants to match, and the trace tells of each grant of the role once, in order", () => {
     fc.assert(
-      fc.property(policy, anyCall, place, (grants, call, cut) => {
-        const { trace } = explain(index(grants.slice(0, cut)), call, grants.slice(cut));
+      fc.property(policy, anyCall, (grants, call) => {
+        const { trace } = explain(index(grants), call);
         expect(trace.map((step) => step.grant)).toEqual(
           grants.filter((one) => one.role === call.role).map((one) => one.id),
         );
@@ -147,6 +153,9 @@ describe("the decision and its slow twin", () => {
         const open = decision.kind === "ask" ? decision.asks.filter((one) => one.effect === "ask") : [];
         expect(decision.remembered.map((one) => one.remembers)).toEqual(
           asks.filter((ask) => !open.includes(ask)).map((ask) => ask.id),
+        );
+        expect(decision.satisfied.map((ask) => ask.id)).toEqual(
+          decision.remembered.map((one) => one.remembers),
         );
       }),
       RUNS,
@@ -178,7 +187,6 @@ describe("nothing widens the decision", () => {
       fc.property(policy, anyCall, anyGrant, place, (grants, call, one, at) => {
         const added = { ...one, id: "new", effect: "deny", remembers: undefined } as const;
         narrowed(decide(index(grants), call), decide(index(grants.toSpliced(at, 0, added)), call));
-        narrowed(decide(index(grants), call), decide(index(grants), call, [added]));
       }),
       RUNS,
     );
@@ -190,7 +198,6 @@ describe("nothing widens the decision", () => {
         const added = { ...one, id: "new", effect: "ask", remembers: undefined } as const;
         const before = decide(index(grants), call);
         narrowedByAsk(before, decide(index(grants.toSpliced(at, 0, added)), call), "new");
-        narrowedByAsk(before, decide(index(grants), call, [added]), "new");
       }),
       RUNS,
     );
@@ -213,6 +220,40 @@ describe("nothing widens the decision", () => {
     fc.assert(
       fc.property(policy, anyCall, fc.constantFrom(1, 50, 100, 1000), (grants, call, ms) => {
         narrowed(decide(index(grants), call), decide(index(grants), { ...call, nowMs: call.nowMs + ms }));
+      }),
+      RUNS,
+    );
+  });
+
+  it("when more grants are used up", () => {
+    fc.assert(
+      fc.property(policy, anyCall, fc.nat({ max: 5 }), (grants, call, one) => {
+        const isSpent = (of: Grant, nowMs: number) =>
+          of.id === `g${one}` || call.isSpent?.(of, nowMs) !== false;
+        narrowed(decide(index(grants), call), decide(index(grants), { ...call, isSpent }));
+      }),
+      RUNS,
+    );
+  });
+
+  it("when nobody says what is used up, or what the call equals", () => {
+    fc.assert(
+      fc.property(policy, anyCall, (grants, call) => {
+        const { isSpent: _, equal: __, ...bare } = call;
+        narrowed(decide(index(grants), call), decide(index(grants), bare));
+      }),
+      RUNS,
+    );
+  });
+
+  it("when a grant is given a number of calls, or an allow other arguments", () => {
+    fc.assert(
+      fc.property(policy, anyCall, place, fc.boolean(), (grants, call, at, counted) => {
+        const one = grants[at];
+        if (one === undefined || (!counted && one.effect !== "allow")) return;
+        const less = counted ? { maxCalls: { calls: 1, perMs: undefined } } : { equal: "others" };
+        const narrower = grants.with(at, { ...one, ...less });
+        narrowed(decide(index(grants), call), decide(index(narrower), call));
       }),
       RUNS,
     );

@@ -21,7 +21,12 @@ export function grant(id: string, effect: Grant["effect"], more: Partial<Grant> 
     taintMax: effect === "deny" ? undefined : TOP,
     aboveTaint: "deny",
     expiresAtMs: undefined,
+    maxCalls: undefined,
+    approvalTtlMs: 900_000,
+    remember: true,
+    refuseForMs: 3_600_000,
     remembers: undefined,
+    equal: undefined,
     reason: undefined,
     ...more,
   };

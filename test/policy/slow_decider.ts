@@ -21,13 +21,13 @@ export function slowDecide(grants: readonly Grant[], call: Subject): SlowDecisio
   const asks = matching.filter((g) => g.effect === "ask");
   const open = asks.filter((ask) => !satisfied(ask, matching, call));
   const allows = matching.filter((g) => g.effect === "allow").filter((g) => counts(g, asks));
-  const live = allows.filter((g) => !expired(g, call.nowMs));
+  const live = allows.filter((g) => !expired(g, call));
   const above = live.filter((g) => !within(g, call.taint));
 
   // 1. a deny
   if (denies.length > 0) return deny("deny", "denied_by_grant", denies);
   // 2. an ask that no remembered approval of its own satisfies; the most restrictive of several
-  const openExpired = open.filter((g) => expired(g, call.nowMs));
+  const openExpired = open.filter((g) => expired(g, call));
   if (openExpired.length > 0) return deny("ask_expired", "grant_expired", openExpired);
   const openAbove = open.filter((g) => !within(g, call.taint) && g.aboveTaint === "deny");
   if (openAbove.length > 0) return deny("ask_above_taint", "taint_too_high", openAbove);
@@ -53,7 +53,14 @@ export function slowMatching(grants: readonly Grant[], call: Subject): readonly 
     .filter((g) => g.role === call.role)
     .filter((g) => g.tools.some((p) => fits(p, call.tool) && reachesBuiltin(p, call.tool)))
     .filter((g) => g.sessions.length === 0 || g.sessions.some((p) => fits(p, call.session)))
+    .filter((g) => g.effect !== "allow" || isForArguments(g, call))
     .filter((g) => ["match", g.effect === "allow" ? "match" : "error"].includes(verdict(g, call)));
+}
+
+/** One that remembers exact arguments serves these alone, and nobody whose arguments are not known. */
+function isForArguments(g: Grant, call: Subject): boolean {
+  if (g.equal === undefined) return true;
+  return call.equal !== undefined && call.equal() === g.equal;
 }
 
 function fits(pattern: string, text: string): boolean {
@@ -70,11 +77,14 @@ function verdict(g: Grant, call: Subject): string {
   return g.when === undefined ? "match" : g.when.evaluate(call).kind;
 }
 
-/** A remembered approval satisfies its own ask while it matches, is live and within its taint; never what the ask could not judge. */
+/**
+ * A remembered approval satisfies its own ask while it matches, is live and within its taint; never what the
+ * ask could not judge, never more calls than the ask lets through, and nothing of an ask that forbids it.
+ */
 function satisfied(ask: Grant, matching: readonly Grant[], call: Subject): boolean {
-  if (verdict(ask, call) === "error") return false;
+  if (!ask.remember || verdict(ask, call) === "error" || usedUp(ask, call)) return false;
   return matching.some(
-    (g) => g.effect === "allow" && g.remembers === ask.id && !expired(g, call.nowMs) && within(g, call.taint),
+    (g) => g.effect === "allow" && g.remembers === ask.id && !expired(g, call) && within(g, call.taint),
   );
 }
 
@@ -87,8 +97,15 @@ function firstStandIn(asks: readonly Grant[], holding: readonly Grant[]): Grant 
   return asks.flatMap((ask) => holding.filter((g) => g.remembers === ask.id))[0];
 }
 
-function expired(g: Grant, nowMs: number): boolean {
-  return g.expiresAtMs !== undefined && nowMs >= g.expiresAtMs;
+/** Used up counts as expired. */
+function expired(g: Grant, call: Subject): boolean {
+  if (usedUp(g, call)) return true;
+  return g.expiresAtMs !== undefined && call.nowMs >= g.expiresAtMs;
+}
+
+function usedUp(g: Grant, call: Subject): boolean {
+  if (g.maxCalls === undefined) return false;
+  return call.isSpent === undefined || call.isSpent(g, call.nowMs);
 }
 
 function within(g: Grant, taint: Labels): boolean {
