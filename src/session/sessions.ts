@@ -1,42 +1,47 @@
 // Sessions and taints: what each caller has been given, as labels that only rise. The table answers
-// from memory; every rise is also handed back as a change for the store.
+// from memory; every rise is also handed back as a change for the store, and what the store kept of an earlier
+// process is put back before anything else happens. How an operator lowers a taint is in endorsement.ts.
 // Invariant: the effective taint of a session covers all that its caller was given, and a caller
 // that names its own sessions has one taint for all of them.
 
 import { covers, join, type Labels } from "../base/labels.ts";
 import type { RolePolicy } from "../policy/policy.ts";
-import type { CallKey, Change, SessionRecord, TaintScope } from "../store/records.ts";
-import { StoreTaints, Taint } from "./taint.ts";
+import type { Stored } from "../store/port.ts";
+import {
+  type Actor,
+  type CallKey,
+  type Change,
+  HOST,
+  type SessionRecord,
+  type TaintScope,
+} from "../store/records.ts";
+import { type Endorsement, type EndorseRefusal, endorseTaints, type Lowering } from "./endorsement.ts";
+import { closedChange, hasEnded, RoleSessions, type Session, selfNamed } from "./role_sessions.ts";
+import { type StoreTaint, StoreTaints } from "./store_taints.ts";
+import { type Taint, Versions } from "./taint.ts";
 
-export interface Session extends Omit<SessionRecord, "request"> {
-  /** Given up when it ends. */
-  request: string | undefined;
-  /** `opening`: not written down yet, so nobody can use it. */
-  state: "opening" | "open" | "closed";
-  frozen: boolean;
-  /** Its own share; the effective taint is told by `SessionTable.taint`. */
-  readonly own: Taint;
-  lastUsedMs: number;
-  /** Calls that run in it: it is not forgotten while there are any. */
-  running: number;
-}
+export type { Session } from "./role_sessions.ts";
 
 /** Why a session can't be used now. */
 export type SessionRefusal = "not_opened" | "ended" | "frozen" | "too_many";
 
-class RoleSessions {
-  readonly byId = new Map<string, Session>();
-  /** Opened and not known to have ended; the others are kept only so that their ids are not used again. */
-  readonly opened = new Set<Session>();
-  readonly taint = new Taint();
-  frozen = false;
-  /** Until then no session has been idle for long enough to be forgotten. */
-  fullUntilMs = 0;
+/** Why a session can't be opened: `used_up` is of the opener, which has opened as many for that role as are ever kept. */
+export type OpenRefusal = "used" | "too_many" | "used_up";
+
+/** What was put back from the store, for people; and what is to be written of it. */
+export interface RestoredSessions {
+  readonly sessions: number;
+  readonly taints: number;
+  readonly frozen: number;
+  readonly changes: readonly Change[];
 }
 
 export class SessionTable {
+  /** Calls whose settlement by an operator is being written, as `ROLE SESSION CALL`: nobody settles one twice. */
+  readonly settling = new Set<string>();
   readonly #roles = new Map<string, RoleSessions>();
-  readonly #stores = new StoreTaints();
+  readonly #versions = new Versions();
+  readonly #stores = new StoreTaints(this.#versions);
 
   /** The session a call of this role belongs to; made here where the role names its own. */
   use(role: RolePolicy, id: string, nowMs: number, idleForMs: number): Session | SessionRefusal {
@@ -44,10 +49,10 @@ export class SessionTable {
     if (sessions.frozen) return "frozen";
     let session = sessions.byId.get(id);
     if (session === undefined) {
+      if (sessions.isForgotten(id)) return "ended";
       if (role.sessions === "opened") return "not_opened";
-      if (!makeRoom(sessions, role.limits.sessions, nowMs, idleForMs)) return "too_many";
-      session = newSession(selfNamed(role.name, id), "open", nowMs);
-      sessions.byId.set(id, session);
+      session = sessions.nameOwn(id, role.limits.sessions, nowMs, idleForMs);
+      if (session === undefined) return "too_many";
     }
     // A name that the caller chose before a reload is not one that somebody opened for it.
     if (session.state === "opening" || (role.sessions === "opened" && session.openedBy === undefined))
@@ -62,42 +67,70 @@ export class SessionTable {
     return this.#roles.get(role)?.byId.get(id);
   }
 
+  /** Sessions of all roles that can be looked at. */
+  *all(): Iterable<Session> {
+    for (const { byId } of this.#roles.values()) yield* byId.values();
+  }
+
+  /**
+   * The session of a call that was kept over a restart: put back, or one that its role had named. Whether it may
+   * be used is not said here.
+   */
+  ofKept(role: string, id: string, nowMs: number): Session {
+    return this.find(role, id) ?? this.#of(role).put(selfNamed(role, id), "open", nowMs);
+  }
+
   /** Takes the id for a session; an id is used once only, so a known one is refused. Of use after `opened`. */
-  open(record: SessionRecord, sessionsMax: number, nowMs: number): Session | "used" | "too_many" {
+  open(record: SessionRecord, sessionsMax: number, nowMs: number): Session | OpenRefusal {
     const sessions = this.#of(record.role);
-    if (sessions.byId.has(record.id)) return "used";
-    if (stillOpen(sessions, nowMs) >= sessionsMax) return "too_many";
-    const session = newSession(record, "opening", nowMs);
-    sessions.byId.set(record.id, session);
-    sessions.opened.add(session);
-    return session;
+    if (sessions.isUsed(record.id)) return "used";
+    if (sessions.stillOpen(nowMs) >= sessionsMax) return "too_many";
+    if (sessions.idsLeft(record.openedBy) <= 0) return "used_up";
+    return sessions.put(record, "opening", nowMs);
   }
 
   /** Its opening was written, or was not: then it never was. */
   opened(session: Session, written: boolean): void {
     if (written && session.state === "opening") session.state = "open";
-    if (written) return;
+    if (!written) this.#of(session.role).drop(session);
+  }
+
+  /**
+   * Closes it at once; the change has to be written. `used_up`: a role that names its own sessions has closed as
+   * many as are ever kept.
+   */
+  close(session: Session, by: Actor): Change | "used_up" {
     const sessions = this.#of(session.role);
-    sessions.byId.delete(session.id);
-    sessions.opened.delete(session);
+    const isNew = session.openedBy === undefined && session.state !== "closed";
+    if (isNew && sessions.idsLeft() <= 0) return "used_up";
+    sessions.close(session);
+    return closedChange(session, by);
   }
 
-  close(session: Session): Change {
-    session.state = "closed";
-    return { kind: "session_closed", role: session.role, id: session.id };
+  /** The ends of sessions that have expired, each told once; a restart tells again what was not written. */
+  expiries(role: string, nowMs: number): readonly Change[] {
+    return this.#of(role)
+      .takeExpired(nowMs)
+      .map((session) => closedChange(session, HOST));
   }
 
+  /** Whether its time is up or somebody closed it: nothing is run in it any more. */
+  hasEnded(session: Session, nowMs: number): boolean {
+    return hasEnded(session, nowMs);
+  }
+
+  /** A session id need not be known: a name that a role chooses itself is frozen before it is used. */
   freeze(role: string, id: string | undefined, frozen: boolean): void {
-    if (id === undefined) {
-      this.#of(role).frozen = frozen;
-      return;
-    }
-    const session = this.find(role, id);
-    if (session !== undefined) session.frozen = frozen;
+    if (id === undefined) this.#of(role).frozen = frozen;
+    else this.#of(role).freeze(id, frozen);
   }
 
   isFrozen(role: string): boolean {
     return this.#roles.get(role)?.frozen ?? false;
+  }
+
+  frozenIds(role: string): readonly string[] {
+    return [...(this.#roles.get(role)?.frozenIds ?? [])];
   }
 
   /** What has to be assumed of everything that the session's caller says from now on. */
@@ -107,19 +140,37 @@ export class SessionTable {
     return covers(own, role) ? own : join(role, own); // the very same object while nothing rises
   }
 
+  /** The same by its name: of one that is not in use any more too. */
+  taintOf(role: string, id: string): Labels {
+    const sessions = this.#of(role);
+    return join(sessions.taint.now, sessions.ownTaint(id));
+  }
+
   roleTaint(role: string): Labels {
     return this.#of(role).taint.now;
   }
 
+  /** The role's own, with its version and what raised it. */
+  ofRole(role: string): Taint {
+    return this.#of(role).taint;
+  }
+
   /** The call that raised the session's taint last, its own or its role's. */
   raisedBy(session: Session): CallKey | undefined {
-    return session.own.raisedBy ?? this.#roles.get(session.role)?.taint.raisedBy;
+    const { taint } = this.#of(session.role);
+    const [later, earlier] =
+      taint.version > session.own.version ? [taint, session.own] : [session.own, taint];
+    return later.raisedBy ?? earlier.raisedBy;
+  }
+
+  /** Number of the state that the session's taint is in: with any change of it, another. */
+  version(session: Session): number {
+    return Math.max(session.own.version, this.#of(session.role).taint.version);
   }
 
   /** Raises a session's taint, or its role's where that is the scope. undefined: nothing has to be written for it. */
   raise(role: RolePolicy, session: Session, labels: Labels, by: CallKey): Change | undefined {
     if (role.taintScope === "role") return this.raiseRole(role.name, labels, by);
-    if (covers(this.#of(role.name).taint.written, labels)) return undefined;
     if (!session.own.raise(labels, by)) return undefined;
     return taintChange({ of: "session", role: role.name, session: session.id }, session.own.now, by);
   }
@@ -132,6 +183,10 @@ export class SessionTable {
   /** Labels of what may come out of a store's item; without a name: out of any. */
   storeTaint(store: string, item: string | undefined): Labels {
     return this.#stores.of(store, item);
+  }
+
+  ofStore(store: string): StoreTaint | undefined {
+    return this.#stores.find(store);
   }
 
   raiseStore(store: string, item: string | undefined, labels: Labels, by: CallKey): Change | undefined {
@@ -152,64 +207,56 @@ export class SessionTable {
 
   /** A scope that became the role's must cover what its sessions were given before. */
   widenToRole(role: string): void {
-    const { byId, taint } = this.#of(role);
-    for (const session of byId.values()) taint.widen(session.own.now);
+    const sessions = this.#of(role);
+    for (const [, own] of sessions.tainted()) {
+      sessions.taint.widen(own.now, own.raisedBy);
+      // Its number counts from here on, so it has to be above theirs.
+      if (own.version > sessions.taint.version) sessions.taint.renumber();
+    }
+  }
+
+  /** Lowers what a session or, where the scope is the role's, its role has been given. See endorsement.ts. */
+  endorse(lowering: Lowering): Endorsement | EndorseRefusal {
+    const { target } = lowering;
+    if (target.of === "store") return endorseTaints(lowering, this.#stores.find(target.store));
+    return endorseTaints(lowering, this.#of(target.role));
+  }
+
+  /** What an earlier process wrote down. Once, before anything else is asked of this table. */
+  restore(stored: Pick<Stored, "sessions" | "taints" | "frozen">, nowMs: number): RestoredSessions {
+    this.#versions.begin(nowMs);
+    const counts = { sessions: 0, taints: 0, frozen: 0 };
+    for (const { role, session } of stored.frozen) {
+      this.freeze(role, session, true);
+      counts.frozen += 1;
+    }
+    for (const { session, closed } of stored.sessions) {
+      this.#of(session.role).put(session, closed ? "closed" : "open", nowMs);
+      counts.sessions += 1;
+    }
+    for (const { scope, labels, by } of stored.taints) {
+      this.#restoreTaint(scope, labels, by, nowMs);
+      counts.taints += 1;
+    }
+    const changes = [...this.#roles.keys()].flatMap((role) => this.expiries(role, nowMs));
+    return { ...counts, changes };
+  }
+
+  /** Whatever the role is now, or whether there is one: its taint waits for it. */
+  #restoreTaint(scope: TaintScope, labels: Labels, by: CallKey | undefined, nowMs: number): void {
+    if (scope.of === "store") this.#stores.restore(scope.store, scope.key, labels, by);
+    else if (scope.of === "role") this.#of(scope.role).taint.restore(labels, by);
+    else this.ofKept(scope.role, scope.session, nowMs).own.restore(labels, by);
   }
 
   #of(role: string): RoleSessions {
     let sessions = this.#roles.get(role);
     if (sessions === undefined) {
-      sessions = new RoleSessions();
+      sessions = new RoleSessions(role, this.#versions);
       this.#roles.set(role, sessions);
     }
     return sessions;
   }
-}
-
-function stillOpen(sessions: RoleSessions, nowMs: number): number {
-  for (const session of sessions.opened) {
-    if (!hasEnded(session, nowMs)) continue;
-    session.request = undefined;
-    sessions.opened.delete(session);
-  }
-  return sessions.opened.size;
-}
-
-function hasEnded(session: Session, nowMs: number): boolean {
-  return session.state === "closed" || (session.expiresAtMs !== undefined && nowMs >= session.expiresAtMs);
-}
-
-function selfNamed(role: string, id: string): SessionRecord {
-  return {
-    role,
-    id,
-    request: undefined,
-    requestLabels: undefined,
-    openedBy: undefined,
-    expiresAtMs: undefined,
-  };
-}
-
-function newSession(record: SessionRecord, state: Session["state"], nowMs: number): Session {
-  return { ...record, state, frozen: false, own: new Taint(), lastUsedMs: nowMs, running: 0 };
-}
-
-/** How often a full table is searched at most: a caller can ask for new names at will. */
-const SEARCH_EVERY_MS = 1000;
-
-/** Forgets a session that nobody used for so long that nothing of it is kept for replay. */
-function makeRoom(sessions: RoleSessions, sessionsMax: number, nowMs: number, idleForMs: number): boolean {
-  if (sessions.byId.size < sessionsMax) return true;
-  if (nowMs < sessions.fullUntilMs) return false;
-  for (const [id, session] of sessions.byId) {
-    const used = session.running > 0 || session.frozen || session.openedBy !== undefined;
-    if (used || nowMs - session.lastUsedMs <= idleForMs) continue;
-    sessions.taint.widen(session.own.now);
-    sessions.byId.delete(id);
-    return true;
-  }
-  sessions.fullUntilMs = nowMs + SEARCH_EVERY_MS;
-  return false;
 }
 
 function taintChange(scope: TaintScope, labels: Labels, by: CallKey): Change {

@@ -1,13 +1,59 @@
-// Taints: labels that only rise, how much of them is written down, and what was put into stores.
-// Invariant: a taint in memory covers the written one, and a rise is asked to be written until it is.
+// One taint: labels that only rise, how much of them is written down, which call raised them last, and
+// how an operator's endorsement lowers them. What belongs to which role, session or store is not here.
+// Invariants: outside an endorsement a taint in memory covers the written one; a rise is asked to be written
+// until it is; a rise that comes while an endorsement is being written wins over it.
 
-import { CLEAN, covers, join, type Labels } from "../base/labels.ts";
+import { CLEAN, classAbove, covers, join, type Labels } from "../base/labels.ts";
 import type { CallKey } from "../store/records.ts";
 
+/** So many changes of taints a millisecond, on average over a run, before versions of two runs could meet. */
+const VERSIONS_PER_MS = 1024;
+
+/**
+ * Numbers for the states of taints: every change of any taint takes the next one, so a number that an operator
+ * has seen never comes back for other labels. A restart begins above all that an earlier run can have given out.
+ */
+export class Versions {
+  #first = 0;
+  #last = 0;
+
+  /** Of taints that have not changed since this process began. */
+  get first(): number {
+    return this.#first;
+  }
+
+  /** Before any taint has changed. `nowMs` never goes back between two runs. */
+  begin(nowMs: number): void {
+    this.#first = nowMs * VERSIONS_PER_MS;
+    this.#last = this.#first;
+  }
+
+  next(): number {
+    this.#last += 1;
+    return this.#last;
+  }
+}
+
+/** An endorsement that is being written. */
+interface Endorsing {
+  readonly labels: Labels;
+  /** Its version once it is written and nothing has risen meanwhile. */
+  readonly version: number;
+  overtaken: boolean;
+}
+
 export class Taint {
+  readonly #versions: Versions;
   #now: Labels = CLEAN;
   #written: Labels = CLEAN;
   #raisedBy: CallKey | undefined;
+  /** 0: not changed in this run. */
+  #version = 0;
+  #endorsing: Endorsing | undefined;
+
+  constructor(versions: Versions) {
+    this.#versions = versions;
+  }
 
   get now(): Labels {
     return this.#now;
@@ -17,96 +63,89 @@ export class Taint {
     return this.#written;
   }
 
-  /** The call that raised it last. */
+  /** The call that raised it last; undefined after an endorsement. */
   get raisedBy(): CallKey | undefined {
     return this.#raisedBy;
   }
 
-  /** Whether the rise has still to be written: also where memory knows it and an earlier write of it failed. */
+  get version(): number {
+    return this.#version || this.#versions.first;
+  }
+
+  get isEndorsing(): boolean {
+    return this.#endorsing !== undefined;
+  }
+
+  /** Whether `now` has still to be written: also where memory knows it and an earlier write of it failed. */
   raise(labels: Labels, by: CallKey): boolean {
-    if (!covers(this.#now, labels)) {
-      this.#now = join(this.#now, labels);
-      this.#raisedBy = by;
-    }
-    return !covers(this.#written, labels);
+    if (!covers(this.#now, labels)) this.#rise(labels, by);
+    const endorsing = this.#endorsing;
+    if (endorsing === undefined) return !covers(this.#written, labels);
+    // Whichever of the two the store holds in the end, this has to be covered by it.
+    if (covers(this.#written, labels) && covers(endorsing.labels, labels)) return false;
+    if (!endorsing.overtaken) this.#rise(labels, by);
+    endorsing.overtaken = true;
+    return true;
   }
 
   /** Covers another taint too, which is written down where it came from. */
-  widen(labels: Labels): void {
-    this.#now = join(this.#now, labels);
+  widen(labels: Labels, by: CallKey | undefined): void {
+    if (!covers(this.#now, labels)) this.#rise(labels, by);
+    if (this.#endorsing !== undefined && !covers(this.#endorsing.labels, labels))
+      this.#endorsing.overtaken = true;
   }
 
   wrote(labels: Labels): void {
-    this.#now = join(this.#now, labels);
+    if (!covers(this.#now, labels)) this.#rise(labels, this.#raisedBy);
     this.#written = join(this.#written, labels);
   }
+
+  /** Takes a new version, for what an operator saw of it under another scope. */
+  renumber(): void {
+    this.#version = this.#versions.next();
+  }
+
+  /** As an earlier process wrote it down. */
+  restore(labels: Labels, by: CallKey | undefined): void {
+    this.#now = join(this.#now, labels);
+    this.#written = join(this.#written, labels);
+    this.#raisedBy = by;
+  }
+
+  /**
+   * Begins to lower it, to labels that it covers; nothing is lower before `endorsed`. Returns the version that
+   * the lowered taint will have.
+   */
+  endorse(labels: Labels): number {
+    const version = this.#versions.next();
+    this.#endorsing = { labels, version, overtaken: false };
+    return version;
+  }
+
+  endorsed(written: boolean): void {
+    const endorsing = this.#endorsing;
+    this.#endorsing = undefined;
+    if (!written || endorsing === undefined) return;
+    this.#written = endorsing.labels;
+    if (endorsing.overtaken) return;
+    this.#now = endorsing.labels;
+    this.#raisedBy = undefined;
+    this.#version = endorsing.version;
+  }
+
+  #rise(labels: Labels, by: CallKey | undefined): void {
+    this.#now = join(this.#now, labels);
+    this.#raisedBy = by;
+    this.#version = this.#versions.next();
+  }
 }
 
-/** Items told apart in one store. */
-const STORE_ITEMS_MAX = 65_536;
-
-/** What was put into one store: into the whole of it, into its items, and all of that together. */
-class StoreTaint {
-  readonly whole = new Taint();
-  readonly items = new Map<string, Taint>();
-  /** Whole and items joined: what may come out where nobody says which item is read. */
-  everything: Labels = CLEAN;
-
-  of(item: string | undefined): Labels {
-    if (item === undefined) return this.everything;
-    const ofItem = this.items.get(item);
-    return ofItem === undefined ? this.whole.now : join(this.whole.now, ofItem.now);
-  }
-
-  /** Past the bound an agent's endless new items go to the whole store, which only rises. */
-  itemFor(item: string | undefined): { key: string | undefined; taint: Taint } {
-    if (item === undefined) return { key: undefined, taint: this.whole };
-    let taint = this.items.get(item);
-    if (taint === undefined) {
-      if (this.items.size >= STORE_ITEMS_MAX) return { key: undefined, taint: this.whole };
-      taint = new Taint();
-      this.items.set(item, taint);
-    }
-    return { key: item, taint };
-  }
-}
-
-export class StoreTaints {
-  readonly #stores = new Map<string, StoreTaint>();
-
-  /** Labels of what may come out of an item; `undefined`: of any of them. */
-  of(store: string, item: string | undefined): Labels {
-    return this.#stores.get(store)?.of(item) ?? CLEAN;
-  }
-
-  /** Puts labels into an item, or into all (`undefined`). Returns what has still to be written. */
-  raise(
-    store: string,
-    item: string | undefined,
-    labels: Labels,
-    by: CallKey,
-  ): { key: string | undefined; labels: Labels } | undefined {
-    if (covers(CLEAN, labels)) return undefined;
-    const taints = this.#store(store);
-    if (covers(taints.whole.written, labels)) return undefined;
-    const { key, taint } = taints.itemFor(item);
-    const unwritten = taint.raise(labels, by);
-    taints.everything = join(taints.everything, labels);
-    return unwritten ? { key, labels: taint.now } : undefined;
-  }
-
-  wrote(store: string, item: string | undefined, labels: Labels): void {
-    this.#store(store).itemFor(item).taint.wrote(labels);
-  }
-
-  #store(name: string): StoreTaint {
-    let store = this.#stores.get(name);
-    if (store === undefined) {
-      store = new StoreTaint();
-      this.#stores.set(name, store);
-    }
-    return store;
-  }
+/** The highest labels that both cover. */
+export function meet(a: Labels, b: Labels): Labels {
+  return {
+    class: classAbove(a.class, b.class) ? b.class : a.class,
+    untrusted: a.untrusted && b.untrusted,
+  };
 }
 
 /** Text that is its own canonical form: no empty, `.` or `..` segment, nothing to fold or to decode. */

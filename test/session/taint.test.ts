@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { covers, DATA_CLASSES, type Labels } from "../../src/base/labels.ts";
-import { itemName, StoreTaints, Taint } from "../../src/session/taint.ts";
+import { StoreTaints } from "../../src/session/store_taints.ts";
+import { itemName, Taint, Versions } from "../../src/session/taint.ts";
 
 const BY = { role: "agent", session: "s", call: 1n };
 const SECRET: Labels = { class: "confidential", untrusted: true };
@@ -11,7 +12,7 @@ describe("a taint", () => {
   it("only rises, and asks to be written until it is", () => {
     fc.assert(
       fc.property(fc.array(fc.record({ labels, written: fc.boolean() })), (rises) => {
-        const taint = new Taint();
+        const taint = new Taint(new Versions());
         for (const rise of rises) {
           const before = taint.now;
           const asked = taint.raise(rise.labels, BY);
@@ -30,7 +31,7 @@ describe("what comes out of a store", () => {
     const item = fc.option(fc.constantFrom("a", "b", "c"), { nil: undefined });
     fc.assert(
       fc.property(fc.array(fc.record({ item, labels })), item, (puts, read) => {
-        const stores = new StoreTaints();
+        const stores = new StoreTaints(new Versions());
         for (const put of puts) stores.raise("store", put.item, put.labels, BY);
         for (const put of puts) {
           const reaches = put.item === undefined || read === undefined || put.item === read;
@@ -42,7 +43,7 @@ describe("what comes out of a store", () => {
   });
 
   it("stays bounded when an agent names endless items: past the bound all of them are tainted", () => {
-    const stores = new StoreTaints();
+    const stores = new StoreTaints(new Versions());
     for (let i = 0; i < 65_536; i += 1) stores.raise("store", `i${i}`, SECRET, BY);
     expect(stores.of("store", "new")).toEqual({ class: "public", untrusted: false });
     expect(stores.raise("store", "one-more", SECRET, BY)).toEqual({ key: undefined, labels: SECRET });
