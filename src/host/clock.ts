@@ -6,9 +6,14 @@ import type { Clock, Digest, Randomness } from "../base/ports.ts";
 /**
  * Wall time that never goes back. When somebody sets the clock back, time goes on at its own pace from
  * where it was, so nothing outlives its length; set forward, it jumps, so nothing stays open too long.
+ * `floorMs`: a time that was shown before this process began; it goes on from there where it is later.
  */
-export function systemClock(wallMs = () => Date.now(), steadyMs = () => performance.now()): Clock {
-  let shown = wallMs();
+export function systemClock(
+  wallMs = () => Date.now(),
+  steadyMs = () => performance.now(),
+  floorMs = 0,
+): Clock {
+  let shown = Math.max(wallMs(), floorMs);
   let steadyAt = steadyMs();
   return {
     nowMs() {

@@ -14,36 +14,33 @@ import {
   type ConfigWarning,
   FILE_START,
   inFileOrder,
-  quote,
+  type Located,
   type Report,
 } from "./config_faults.ts";
 import { CONFIG_BYTES_MAX, readBytes, readText } from "./config_files.ts";
+import { readGives } from "./config_gives.ts";
 import { readGrants } from "./config_grants.ts";
 import { type Identities, identitiesOf } from "./config_identities.ts";
 import { checkProvides } from "./config_provides.ts";
-import { type RoleDraft, readRoles } from "./config_roles.ts";
-import { duration, flag, oneOf, readTable, table, tables, text } from "./config_shape.ts";
+import { readRoles } from "./config_roles.ts";
+import { checkSocketPaths, readSettings, type Settings, type SettingsPlaces } from "./config_settings.ts";
+import { flag, readTable, table, tables } from "./config_shape.ts";
 import { parseToml, type TomlTable } from "./config_toml.ts";
-import { readTools, type SchemaPorts } from "./config_tools.ts";
+import { readTools, type SchemaPorts, type ToolDraft } from "./config_tools.ts";
 import { findWarnings } from "./config_warnings.ts";
 
-const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
-
-export interface Config {
+export interface Config extends Settings {
   /** Absolute. */
   readonly path: string;
-  /** Absolute. */
-  readonly socketsDir: string;
-  readonly drainTimeoutMs: number;
-  readonly frameTimeoutMs: number;
-  readonly replayForMs: number;
-  readonly logLevel: LogLevel;
   readonly policy: Policy;
 }
 
 export interface ConfigRead {
   readonly config: Config;
+  /** Where its directories are set. */
+  readonly at: SettingsPlaces;
+  /** Files of schemas that were read with it, absolute: who can write to one can change the policy. */
+  readonly schemaFiles: readonly Located<string>[];
   readonly warnings: readonly ConfigWarning[];
 }
 
@@ -54,30 +51,16 @@ export interface ConfigPorts extends SchemaPorts {
   readonly nowMs: number;
 }
 
-const DAEMON_DEFAULTS = {
-  sockets: "/run/callgate",
-  drainTimeoutMs: 10_000,
-  frameTimeoutMs: 30_000,
-  replayForMs: 86_400_000,
-} as const;
-
 const FILE_SHAPE = {
   allow_same_user: flag,
   daemon: table,
+  audit: table,
   log: table,
   roles: table,
   tools: table,
   grants: tables,
+  gives: tables,
 } as const;
-
-const DAEMON_SHAPE = {
-  sockets: text("the path of a directory", (path) => !path.includes("\0")),
-  drain_timeout: duration("0s", "1h"),
-  frame_timeout: duration("100ms", "1h"),
-  replay_for: duration("1s", "366d"),
-} as const;
-
-const LOG_SHAPE = { level: oneOf(LOG_LEVELS) } as const;
 
 const EMPTY_TABLE: TomlTable = { kind: "table", at: FILE_START, entries: new Map() };
 
@@ -119,42 +102,48 @@ export async function compileConfig(
   const report: Report = (at, message) => void faults.push({ ...at, message });
   const version = createHash("sha256").update(content);
   const file = readFile(root, report);
-  const settings = settingsOf(file, path);
+  const { settings, at } = readSettings(file, path, report);
   const roles = readRoles(file.roles, ports.identities, report);
   checkSocketPaths(settings.socketsDir, roles, report);
   const schemaPorts = hashingReads(ports, (text) => version.update(text));
   const tools = await readTools(file.tools, roles, schemaPorts, report);
   checkProvides(roles, tools, report);
   const grants = await readGrants(file.grants, { roles, tools }, ports.loadConditions, report);
+  const gives = readGives(file.gives, { roles, tools }, report);
   if (faults.length > 0) return fault(inFileOrder(faults));
 
   const policy: Policy = {
     roles: policiesOf(roles),
     tools: policiesOf(tools),
     grants: grants.map((draft) => draft.policy),
+    gives: gives.map((draft) => draft.policy),
     allowSameUser: file.sameUser?.value ?? false,
     version: version.digest("hex"),
   };
   const sameUserAt = policy.allowSameUser ? file.sameUser?.at : undefined;
   return ok({
     config: { path: resolve(path), ...settings, policy },
-    warnings: findWarnings({ roles, tools, grants, sameUserAt, nowMs: ports.nowMs }),
+    at,
+    schemaFiles: schemaFilesOf(tools, path),
+    warnings: findWarnings({ roles, tools, grants, gives, settings, at, sameUserAt, nowMs: ports.nowMs }),
   });
 }
 
 function readFile(root: TomlTable, report: Report) {
   const { fields, keys } = readTable(root, { name: "the file", shape: FILE_SHAPE }, report);
-  const { daemon, log, roles } = fields;
+  const { daemon, audit, log, roles } = fields;
   if (roles === undefined ? !keys.has("roles") : roles.value.entries.size === 0) {
     report(roles?.at ?? FILE_START, "no role is configured, so nobody could connect; add [roles.NAME]");
   }
   return {
     sameUser: fields.allow_same_user,
-    daemon: readTable(daemon?.value ?? EMPTY_TABLE, { name: "[daemon]", shape: DAEMON_SHAPE }, report),
-    log: readTable(log?.value ?? EMPTY_TABLE, { name: "[log]", shape: LOG_SHAPE }, report),
+    daemon,
+    audit,
+    log,
     roles: roles?.value ?? EMPTY_TABLE,
     tools: fields.tools?.value ?? EMPTY_TABLE,
     grants: fields.grants?.value ?? [],
+    gives: fields.gives?.value ?? [],
   };
 }
 
@@ -170,32 +159,16 @@ function hashingReads(ports: SchemaPorts, hash: (text: string) => void): SchemaP
   };
 }
 
+function schemaFilesOf(tools: ReadonlyMap<string, ToolDraft>, path: string): readonly Located<string>[] {
+  return [...tools.values()].flatMap(
+    ({
+      read: {
+        fields: { schema_file: file },
+      },
+    }) => (file === undefined ? [] : [{ value: resolve(dirname(path), file.value), at: file.at }]),
+  );
+}
+
 function policiesOf<P>(drafts: ReadonlyMap<string, { readonly policy: P }>): ReadonlyMap<string, P> {
   return new Map([...drafts].map(([name, draft]) => [name, draft.policy]));
-}
-
-function settingsOf({ daemon: { fields }, log }: ReturnType<typeof readFile>, path: string) {
-  return {
-    socketsDir: resolve(dirname(path), fields.sockets?.value ?? DAEMON_DEFAULTS.sockets),
-    drainTimeoutMs: fields.drain_timeout?.value ?? DAEMON_DEFAULTS.drainTimeoutMs,
-    frameTimeoutMs: fields.frame_timeout?.value ?? DAEMON_DEFAULTS.frameTimeoutMs,
-    replayForMs: fields.replay_for?.value ?? DAEMON_DEFAULTS.replayForMs,
-    logLevel: log.fields.level?.value ?? "info",
-  };
-}
-
-/** What fits into the kernel's sockaddr_un; a longer path would be cut without a word. */
-const SOCKET_PATH_BYTES_MAX = 107;
-
-function checkSocketPaths(dir: string, roles: ReadonlyMap<string, RoleDraft>, report: Report): void {
-  for (const [name, { at }] of roles) {
-    const path = `${dir}/${name}.sock`;
-    const bytes = Buffer.byteLength(path);
-    if (bytes <= SOCKET_PATH_BYTES_MAX) continue;
-    report(
-      at,
-      `the socket path ${quote(path)} has ${bytes} bytes; a socket's path has at most ${SOCKET_PATH_BYTES_MAX}: ` +
-        "shorten sockets in [daemon], or the role's name",
-    );
-  }
 }

@@ -1,12 +1,12 @@
 // Names of arguments that look as if they did something: a condition that asks for an argument no tool
-// takes, a tool whose destinations nobody has named. Only about configs without faults.
+// takes, words of a request that no session of the role has, a tool whose destinations nobody has named.
+// Only about configs without faults.
 
 import { toolPatternMatches } from "../base/ids.ts";
-import { listed, type Position, quote } from "./config_faults.ts";
+import { listed, quote } from "./config_faults.ts";
 import { couldBeAnnounced, type GrantDraft, type Surroundings } from "./config_grants.ts";
+import type { Warn } from "./config_reach.ts";
 import { declaredArguments, type ToolDraft } from "./config_tools.ts";
-
-type Warn = (code: string, at: Position, message: string) => void;
 
 /** `has(args.pth) && …` is false for ever: a deny that is written so protects nothing. */
 export function warnOfUnknownArguments({ policy, read }: GrantDraft, around: Surroundings, warn: Warn): void {
@@ -46,6 +46,21 @@ function onlyArguments({ policy }: ToolDraft): Iterable<string> | undefined {
   if (policy.schema === undefined || !(source instanceof Map)) return undefined;
   if (source.get("additionalProperties") !== false || source.has("patternProperties")) return undefined;
   return declaredArguments(policy.schema).keys();
+}
+
+/** A session that the caller names itself was opened with no words at all. */
+export function warnOfNoRequest({ policy, read }: GrantDraft, { roles }: Surroundings, warn: Warn): void {
+  const { when } = read.fields;
+  if (when === undefined || roles.get(policy.role)?.policy.sessions !== "any") return;
+  // These letters may also stand in a text within the condition: then this is said once for nothing.
+  if (!/\bin_request\s*\(/.test(when.value)) return;
+  const outcome = policy.effect === "allow" ? "does not match" : "matches always";
+  warn(
+    "no_request",
+    when.at,
+    `role ${policy.role} names its own sessions, which have no request: where the condition of ${policy.id} comes ` +
+      `to in_request it cannot be judged, and the grant ${outcome}; give the role sessions = "opened"`,
+  );
 }
 
 /** Whoever approves such a call sees its destinations first, and none of them may be a withheld text. */

@@ -15,6 +15,7 @@ import { DATA_CLASSES } from "../base/labels.ts";
 import type { Condition, ConditionCompiler } from "../policy/conditions.ts";
 import type { Grant } from "../policy/policy.ts";
 import { type Located, printable, quote, type Report, suggestion } from "./config_faults.ts";
+import { checkQuestions, QUESTION_SHAPE, questionsOf, USES_SHAPE } from "./config_grant_questions.ts";
 import type { RoleDraft } from "./config_roles.ts";
 import { flag, instant, list, oneOf, readTable, type TableRead, text } from "./config_shape.ts";
 import type { TomlTable } from "./config_toml.ts";
@@ -28,12 +29,27 @@ export const BUILTIN_TOOLS: readonly string[] = [
   "callgate.tools.diff",
   "callgate.tools.accept",
   "callgate.sessions.open",
+  "callgate.sessions.list",
   "callgate.sessions.show",
+  "callgate.sessions.endorse",
   "callgate.sessions.close",
   "callgate.grants.list",
+  "callgate.grants.add",
+  "callgate.grants.revoke",
   "callgate.grants.explain",
+  "callgate.calls.list",
+  "callgate.calls.show",
   "callgate.calls.why",
   "callgate.calls.cancel",
+  "callgate.calls.settle",
+  "callgate.approvals.list",
+  "callgate.approvals.show",
+  "callgate.approvals.watch",
+  "callgate.approvals.approve",
+  "callgate.approvals.refuse",
+  "callgate.audit.checkpoint",
+  "callgate.audit.verify",
+  "callgate.audit.export",
   "callgate.freeze",
   "callgate.reload",
 ];
@@ -57,6 +73,8 @@ const GRANT_SHAPE = {
   taint_untrusted: flag,
   above_taint: oneOf(["deny", "ask"]),
   expires: instant,
+  ...USES_SHAPE,
+  ...QUESTION_SHAPE,
   reason: text(),
 } as const;
 
@@ -90,7 +108,9 @@ export async function readGrants(
   const conditions = conditional ? await loadConditions() : undefined;
   checkIdsUnique(reads, report);
   return reads.map((read) => {
+    checkId(read, report);
     checkBounds(read, report);
+    checkQuestions(read, report);
     checkRole(read, around, report);
     checkTools(read, around, report);
     const when = read.fields.when && conditions && compileWhen(read.fields.when, conditions, report);
@@ -113,7 +133,9 @@ function grantOf(read: GrantRead, when: Condition | undefined): Grant {
     taintMax: bounded ? { class: taintClass, untrusted: fields.taint_untrusted.value } : undefined,
     aboveTaint: fields.above_taint?.value ?? "deny",
     expiresAtMs: fields.expires?.value,
+    ...questionsOf(read),
     remembers: undefined,
+    equal: undefined,
     reason: fields.reason?.value,
   };
 }
@@ -136,6 +158,16 @@ function checkIdsUnique(reads: readonly GrantRead[], report: Report): void {
     if (line === undefined) lines.set(fields.id.value, fields.id.at.line);
     else report(fields.id.at, `line ${line} has a grant ${quote(fields.id.value)} already; ids are unique`);
   }
+}
+
+/** Ids of grants that the broker makes itself: of a remembered approval, and of one that was added. */
+const RESERVED_IDS = ["remembered.", "runtime."];
+
+function checkId({ fields: { id } }: GrantRead, report: Report): void {
+  const reserved = RESERVED_IDS.find((prefix) => id?.value.startsWith(prefix));
+  if (id === undefined || reserved === undefined) return;
+  const why = `ids that begin with ${quote(reserved)} are those of grants that are made at run time`;
+  report(id.at, `${why}; give ${quote(id.value)} another`);
 }
 
 const ONLY_WITH_BOUNDS = ["taint_max", "taint_untrusted", "above_taint", "expires"] as const;
@@ -181,7 +213,8 @@ function checkTools(read: GrantRead, around: Surroundings, report: Report): void
   }
 }
 
-function checkExists({ value, at }: Located<string>, around: Surroundings, report: Report): void {
+/** Of a name without `*`: the broker's own, configured, or one that a role may announce. */
+export function checkExists({ value, at }: Located<string>, around: Surroundings, report: Report): void {
   if (value.startsWith(BUILTIN_PREFIX)) {
     if (BUILTIN_TOOLS.includes(value)) return;
     report(at, `the broker has no tool ${quote(value)}; ${suggestion(value, BUILTIN_TOOLS, "ones")}`);

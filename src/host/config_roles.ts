@@ -44,6 +44,8 @@ const LIMITS_SHAPE = {
   queued_bytes_out: integer(BYTES_MIN, BYTES_MAX),
   sessions: integer(1, 10_000_000),
   stored_bytes: integer(BYTES_MIN, BYTES_MAX),
+  pending_approvals: integer(1, 100_000),
+  questions_per_hour: integer(1, 1_000_000),
 } as const;
 
 export type RoleRead = TableRead<typeof ROLE_SHAPE>;

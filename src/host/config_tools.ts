@@ -64,6 +64,8 @@ const TOOL_SHAPE = {
   destinations: list(text("the name of an argument"), "a list of names of arguments"),
   store: storeName,
   store_key: text("the name of an argument"),
+  record: oneOf(["durable", "memory"]),
+  audit_arguments: list(text("the name of an argument"), "a list of names of arguments"),
 } as const;
 
 export type ToolRead = TableRead<typeof TOOL_SHAPE>;
@@ -150,9 +152,12 @@ async function compileTool(
     destinations: (fields.destinations?.value ?? []).map((argument) => argument.value),
     store: fields.store?.value === false ? undefined : (fields.store?.value ?? role),
     storeKey: fields.store_key?.value,
+    record: fields.record?.value ?? "durable",
+    auditArguments: (fields.audit_arguments?.value ?? []).map((argument) => argument.value),
   };
   checkRole(read, roles, report);
   checkArguments(read, schema, report);
+  checkRecord(read, report);
   const schemaRefused = schema === undefined && (read.keys.has("schema") || read.keys.has("schema_file"));
   return { policy, read, at, schemaRefused };
 }
@@ -174,18 +179,34 @@ function checkRole(read: ToolRead, roles: ReadonlyMap<string, RoleDraft>, report
 
 /** Names of arguments that a schema does not declare are misspelt, or never looked at. */
 function checkArguments(read: ToolRead, schema: ArgumentsSchema | undefined, report: Report): void {
-  const { destinations, store, store_key: storeKey } = read.fields;
+  const { destinations, store, store_key: storeKey, audit_arguments: audited } = read.fields;
   if (store?.value === false && storeKey !== undefined) {
     report(storeKey.at, "store_key means nothing beside store = false; remove one of them");
   }
   const declared = schema && declaredArguments(schema);
   if (declared === undefined) return;
-  const named: (Located<string> | undefined)[] = [...(destinations?.value ?? []), storeKey];
+  const named: (Located<string> | undefined)[] = [
+    ...(destinations?.value ?? []),
+    storeKey,
+    ...(audited?.value ?? []),
+  ];
   for (const argument of named) {
     if (argument === undefined || declared.has(argument.value)) continue;
     const advice = suggestion(argument.value, declared.keys(), "arguments");
     report(argument.at, `the schema declares no argument ${quote(argument.value)}; ${advice}`);
   }
+}
+
+/** A call with an effect that nobody wrote down could run twice. */
+function checkRecord({ fields, keys }: ToolRead, report: Report): void {
+  const { record, effect } = fields;
+  if (record?.value !== "memory" || effect?.value === "read") return;
+  if (effect === undefined && keys.has("effect")) return;
+  const found = effect === undefined ? "this one declares none" : `this one has ${quote(effect.value)}`;
+  report(
+    record.at,
+    `record = "memory" forgets at a restart what ran, so it is for tools with effect = "read" alone; ${found}`,
+  );
 }
 
 export function declaredArguments(schema: ArgumentsSchema): JsonObject {

@@ -4,40 +4,80 @@
 import { type Pattern, toolPatternMatches } from "../base/ids.ts";
 import { covers } from "../base/labels.ts";
 import type { Grant, ToolEffect } from "../policy/policy.ts";
-import { warnOfNoDestinations, warnOfUnknownArguments } from "./config_argument_warnings.ts";
-import { type ConfigWarning, inFileOrder, listed, type Position, quote } from "./config_faults.ts";
-import { BUILTIN_TOOLS, couldBeAnnounced, type GrantDraft, type Surroundings } from "./config_grants.ts";
+import { warnOfNoDestinations, warnOfNoRequest, warnOfUnknownArguments } from "./config_argument_warnings.ts";
+import { type ConfigWarning, inFileOrder, listed, type Position } from "./config_faults.ts";
+import { warnOfGiving } from "./config_giving_warnings.ts";
+import { BUILTIN_TOOLS, couldBeAnnounced, type GrantDraft } from "./config_grants.ts";
+import {
+  sharesWithAsker,
+  warnOfApprover,
+  warnOfAskedMemory,
+  warnOfQuestions,
+} from "./config_question_warnings.ts";
+import {
+  type Compiled,
+  hasExpired,
+  isProvider,
+  mayUse,
+  nothingReached,
+  reaches,
+  sharesUsers,
+  type Warn,
+} from "./config_reach.ts";
 import type { RoleDraft } from "./config_roles.ts";
 import type { ToolDraft } from "./config_tools.ts";
-
-export interface Compiled extends Surroundings {
-  readonly grants: readonly GrantDraft[];
-  /** Where `allow_same_user = true` stands. */
-  readonly sameUserAt: Position | undefined;
-  readonly nowMs: number;
-}
-
-type Warn = (code: string, at: Position, message: string) => void;
 
 export function findWarnings(compiled: Compiled): readonly ConfigWarning[] {
   const warnings: ConfigWarning[] = [];
   const warn: Warn = (code, at, message) => void warnings.push({ ...at, code, message });
   if (compiled.sameUserAt !== undefined) warn("same_user", compiled.sameUserAt, SAME_USER);
-  for (const role of compiled.roles.values()) warnOfRole(role, compiled, warn);
+  warnOfShortAudit(compiled, warn);
+  for (const role of compiled.roles.values()) {
+    warnOfRole(role, compiled, warn);
+    warnOfApprover(role, compiled, warn);
+    warnOfSilentProvider(role, compiled, warn);
+  }
   for (const tool of compiled.tools.values()) {
     warnOfTool(tool, compiled, warn);
     warnOfNoDestinations(tool, warn);
+    warnOfAskedMemory(tool, compiled, warn);
   }
   for (const grant of compiled.grants) {
     warnOfGrant(grant, compiled, warn);
     warnOfUnknownArguments(grant, compiled, warn);
+    warnOfNoRequest(grant, compiled, warn);
+    warnOfQuestions(grant, compiled, warn);
   }
+  for (const giving of compiled.gives) warnOfGiving(giving, compiled, warn);
   return inFileOrder(warnings);
 }
 
 const SAME_USER =
-  "allow_same_user lets one user open sessions for a role that it itself runs: whoever takes over that user, " +
-  "the agent's process included, answers to nobody else; only for a machine with one person on it";
+  "allow_same_user lets one user approve, endorse, settle and give for a role that it itself runs, and open its " +
+  "sessions: whoever takes over that user, the agent's process included, answers to nobody else, and every ask " +
+  "is as good as an allow; only for a machine with one person on it";
+
+/** What happened could then be asked for again when nothing tells any more that it happened. */
+function warnOfShortAudit({ settings, at }: Compiled, warn: Warn): void {
+  if (settings.audit.keepForMs >= settings.replayForMs) return;
+  warn(
+    "audit_short",
+    at.auditKeepFor ?? at.replayFor,
+    "the audit is kept for less long than answers are (keep_for in [audit], replay_for in [daemon]): an answer " +
+      "could be replayed of which no record tells any more; lengthen keep_for, or shorten replay_for",
+  );
+}
+
+/** A prefix that nobody may announce under does nothing. */
+function warnOfSilentProvider({ policy, read, at }: RoleDraft, compiled: Compiled, warn: Warn): void {
+  if (policy.provides.length === 0 || mayUse(policy.name, "callgate.tools.announce", compiled)) return;
+  warn(
+    "never_announces",
+    read.fields.provides?.at ?? at,
+    `no grant lets role ${policy.name} use callgate.tools.announce, so no tool under its prefixes ever comes into ` +
+      "being; add that grant, or remove provides",
+  );
+}
 
 function warnOfRole(draft: RoleDraft, compiled: Compiled, warn: Warn): void {
   const { policy, read, at } = draft;
@@ -88,11 +128,6 @@ function warnOfAnyone(draft: RoleDraft, compiled: Compiled, warn: Warn): void {
   }
 }
 
-/** Whoever connects as a provider reads the arguments of its calls, and answers them. */
-function isProvider({ policy }: RoleDraft, { tools }: Compiled): boolean {
-  return policy.provides.length > 0 || [...tools.values()].some((tool) => tool.policy.role === policy.name);
-}
-
 /** A role never opens sessions for itself. */
 function isOpened(role: string, { grants }: Compiled): boolean {
   return grants.some(
@@ -101,14 +136,11 @@ function isOpened(role: string, { grants }: Compiled): boolean {
   );
 }
 
-function reaches(patterns: readonly Pattern[], tool: string): boolean {
-  return patterns.some((pattern) => toolPatternMatches(pattern, tool));
-}
-
 /** Roles are apart only as far as their users are. */
-function warnOfSharedOperator(operator: RoleDraft, { roles }: Compiled, warn: Warn): void {
-  for (const other of roles.values()) {
+function warnOfSharedOperator(operator: RoleDraft, compiled: Compiled, warn: Warn): void {
+  for (const other of compiled.roles.values()) {
     if (other === operator || other.policy.operator || !sharesUsers(operator, other)) continue;
+    if (sharesWithAsker(operator, other, compiled)) continue; // told as what it is
     warn(
       "operator_shared",
       (operator.read.fields.users ?? operator.read.fields.groups)?.at ?? operator.at,
@@ -134,16 +166,6 @@ function warnOfSharedUser(draft: RoleDraft, { roles }: Compiled, warn: Warn): vo
   );
 }
 
-function sharesUsers(a: RoleDraft, b: RoleDraft): boolean {
-  const [one, other] = [a.policy.admits, b.policy.admits];
-  if (one === "anyone" || other === "anyone") return false;
-  return intersects(one.uids, other.uids) || intersects(one.gids, other.gids);
-}
-
-function intersects(a: ReadonlySet<number>, b: ReadonlySet<number>): boolean {
-  return [...a].some((id) => b.has(id));
-}
-
 /** Two users cannot both own the socket file. */
 function warnOfClosedSocket({ policy, read, at }: RoleDraft, warn: Warn): void {
   if (policy.admits === "anyone" || policy.socket.mode !== 0o600) return;
@@ -156,7 +178,7 @@ function warnOfClosedSocket({ policy, read, at }: RoleDraft, warn: Warn): void {
   );
 }
 
-function warnOfTool({ policy, read, at }: ToolDraft, { grants }: Compiled, warn: Warn): void {
+function warnOfTool({ policy, read, at }: ToolDraft, { grants, gives }: Compiled, warn: Warn): void {
   if (policy.store === undefined) {
     warn(
       "no_store",
@@ -172,15 +194,15 @@ function warnOfTool({ policy, read, at }: ToolDraft, { grants }: Compiled, warn:
         '"spend" or "execute"',
     );
   }
-  const reachable = grants.some(
+  const granted = grants.some(
     ({ policy: grant }) => grant.effect !== "deny" && reaches(grant.tools, policy.name),
   );
-  if (!reachable)
-    warn("unreachable_tool", at, `no grant allows ${policy.name} or asks for it: nobody can call it`);
+  if (granted || gives.some((giving) => reaches(giving.policy.tools, policy.name))) return;
+  warn("unreachable_tool", at, `no grant allows ${policy.name} or asks for it: nobody can call it`);
 }
 
 function warnOfGrant({ policy, read }: GrantDraft, compiled: Compiled, warn: Warn): void {
-  if (policy.expiresAtMs !== undefined && policy.expiresAtMs <= compiled.nowMs) {
+  if (hasExpired(policy, compiled.nowMs)) {
     warn(
       "expired_grant",
       read.fields.expires?.at ?? read.at,
@@ -188,8 +210,9 @@ function warnOfGrant({ policy, read }: GrantDraft, compiled: Compiled, warn: War
     );
   }
   for (const { value, at } of read.fields.tools?.value ?? []) {
-    if (value !== "*") warnOfEmptyReach(value, at, compiled, warn);
-    else if (policy.effect !== "deny") warn("every_tool", at, everyTool(policy.id));
+    const nothing = nothingReached(value, compiled);
+    if (nothing !== undefined) warn(nothing.code, at, nothing.message);
+    else if (value === "*" && policy.effect !== "deny") warn("every_tool", at, everyTool(policy.id));
     if (policy.effect === "allow") warnOfOperatorTools(value, at, policy.role, compiled, warn);
   }
   if (policy.effect !== "allow") return;
@@ -228,27 +251,14 @@ function warnOfBypass({ policy, read }: GrantDraft, compiled: Compiled, warn: Wa
 
 function isWider(other: Grant, grant: Grant): boolean {
   if (other.effect !== "allow" || other.when !== undefined || other.role !== grant.role) return false;
-  if (other.expiresAtMs !== undefined || other.sessions.length > 0) return false;
+  if (other.expiresAtMs !== undefined || other.maxCalls !== undefined || other.sessions.length > 0)
+    return false;
   const [above, below] = [other.taintMax, grant.taintMax];
   return above !== undefined && below !== undefined && covers(above, below);
 }
 
 function everyTool(id: string): string {
   return `the grant ${id} covers every tool, also each one that is added later; name the tools it is for`;
-}
-
-/** A deny that matches nothing protects nothing, and an allow that does is likely misspelt. */
-function warnOfEmptyReach(pattern: Pattern, at: Position, compiled: Compiled, warn: Warn): void {
-  const known = [...compiled.tools.keys(), ...BUILTIN_TOOLS];
-  if (known.some((name) => toolPatternMatches(pattern, name))) return;
-  if (!couldBeAnnounced(pattern, compiled)) {
-    const why = "matches no tool that is configured or that a role may announce; correct or remove it";
-    warn("matches_nothing", at, `${quote(pattern)} ${why}`);
-  } else if (!pattern.endsWith("*")) {
-    const why =
-      "is not configured: the grant does nothing until a role announces it and an operator accepts it";
-    warn("not_configured", at, `${quote(pattern)} ${why}`);
-  }
 }
 
 const OPERATOR_TOOLS = ["callgate.tools.accept", "callgate.freeze", "callgate.reload"];

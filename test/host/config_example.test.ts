@@ -51,12 +51,15 @@ describe("examples/callgate.toml", () => {
   it("states every option: what the shapes know, it has", () => {
     const keys = new Set(SETTINGS.map(({ key }) => key.split(".")[0]));
     const known = [
-      ["allow_same_user", "sockets", "drain_timeout", "frame_timeout", "replay_for", "level"],
+      ["allow_same_user", "sockets", "state", "drain_timeout", "frame_timeout", "replay_for", "level"],
+      ["keep_for", "checkpoint_every", "bytes_max"],
       ["users", "groups", "group", "mode", "sessions", "taint_scope", "isolated", "operator", "broker"],
       ["class_max", "provides", ...Object.keys(ROLE_LIMITS_DEFAULT)],
       ["role", "description", "effect", "class", "untrusted", "timeout", "max_result_bytes", "on_oversize"],
-      ["schema", "schema_file", "destinations", "store", "store_key"],
+      ["schema", "schema_file", "destinations", "store", "store_key", "record", "audit_arguments"],
       ["id", "tools", "when", "taint_max", "taint_untrusted", "above_taint", "expires", "reason"],
+      ["max_calls", "max_calls_per", "approval_ttl", "remember", "refuse_for"],
+      ["to", "longest", "effects"],
     ].flat();
     expect(known.filter((key) => !keys.has(key))).toEqual([]);
     expect(EXAMPLE).toContain("anyone = true");
@@ -71,7 +74,7 @@ describe("examples/callgate.toml", () => {
   );
 
   it("has an option at its default for every default that there is", () => {
-    expect(DEFAULTS.length).toBeGreaterThanOrEqual(27);
+    expect(DEFAULTS.length).toBeGreaterThanOrEqual(39);
     for (const [key, value] of Object.entries(ROLE_LIMITS_DEFAULT)) {
       expect(DEFAULTS.map((setting) => `${setting.key} = ${setting.value}`)).toContain(`${key} = ${value}`);
     }
@@ -134,11 +137,23 @@ describe("both examples", () => {
   });
 });
 
+describe("the approver of examples/callgate.toml", () => {
+  it("answers every question that the other roles' grants ask, and asks none itself", async () => {
+    const { policy } = (await compiled(EXAMPLE)).config;
+    const asking = policy.grants.filter(({ effect, aboveTaint }) => effect === "ask" || aboveTaint === "ask");
+    expect(new Set(asking.map(({ role }) => role))).toEqual(new Set(["agent"]));
+    const approving = policy.grants.filter(({ role }) => role === "approver");
+    expect(approving.map(({ tools }) => tools)).toEqual([["callgate.approvals.*"]]);
+    expect(policy.roles.get("approver")).toMatchObject({ operator: true });
+  });
+});
+
 describe("examples/try.toml", () => {
-  it("compiles, and warns of nothing but that anyone is the provider and the operator", async () => {
+  it("compiles, and warns of nothing but that one user, and any, is agent, provider and operator", async () => {
     const { config, warnings } = await compiled(example("try.toml"));
-    expect(warnings.map(({ code }) => code)).toEqual(["anyone_provider", "anyone_operator"]);
+    expect(warnings.map(({ code }) => code)).toEqual(["same_user", "anyone_provider", "anyone_operator"]);
     expect(config.socketsDir).toBe("/etc/callgate/run");
+    expect(config.stateDir).toBe("/etc/callgate/run-state");
     expect([...config.policy.roles.keys()]).toEqual(["agent", "files", "operator"]);
   });
 });

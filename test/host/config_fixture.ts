@@ -1,6 +1,7 @@
 // Fakes of what compiling a config needs from outside, and a config of one line per need that tests
 // vary. The fakes accept everything but texts that say otherwise, so that a fault is the config's.
 
+import { expect } from "vitest";
 import { fault, ok, type Result } from "../../src/base/faults.ts";
 import type { Json } from "../../src/base/json.ts";
 import { type ConfigPorts, type ConfigRead, compileConfig } from "../../src/host/config.ts";
@@ -113,3 +114,31 @@ ${extra}`;
 }
 /** The line on which `extra` begins. */
 export const EXTRA_LINE = 16;
+
+/** The one fault of a config; in `at`, `@` is the number of the line that is marked `#!`. */
+export async function expectFault(text: string, at: string, message: string | RegExp): Promise<void> {
+  const line = text.split("\n").findIndex((one) => one.includes("#!")) + 1;
+  const lines = await faultLines(text);
+  expect(lines, lines.join("\n")).toHaveLength(1);
+  expect(lines[0]!.startsWith(`${at.replace("@", String(line))} `), lines[0]).toBe(true);
+  if (typeof message === "string") expect(lines[0]).toContain(message);
+  else expect(lines[0]).toMatch(message);
+}
+
+/** `LINE:COLUMN code` of every warning of a faultless config. */
+export async function warningsOf(text: string): Promise<readonly string[]> {
+  const { warnings } = await compiled(text);
+  return warnings.map(({ line, column, code }) => `${line}:${column} ${code}`);
+}
+
+const free = (id: string, role: string, tools: string) =>
+  `[[grants]]\nid = "${id}"\nrole = "${role}"\ntools = ["${tools}"]\neffect = "allow"\ntaint_max = "restricted"\ntaint_untrusted = true\n`;
+
+/** For the end of a config: somebody who answers what is asked. */
+export const APPROVER = `[roles.approver]
+users = ["operator"]
+operator = true
+${free("approves", "approver", "callgate.*")}`;
+
+/** For the end of a config: `files` may announce what it provides. */
+export const ANNOUNCES = free("announces", "files", "callgate.tools.announce");

@@ -1,10 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { compiled, EXTRA_LINE, minimal } from "./config_fixture.ts";
-
-async function warningsOf(text: string): Promise<readonly string[]> {
-  const { warnings } = await compiled(text);
-  return warnings.map(({ line, column, code }) => `${line}:${column} ${code}`);
-}
+import { ANNOUNCES, APPROVER, compiled, EXTRA_LINE, minimal, warningsOf } from "./config_fixture.ts";
 
 /** Lines from EXTRA_LINE on. */
 const E = EXTRA_LINE;
@@ -33,7 +28,8 @@ describe("a config is warned of", () => {
       const text = (rest: string) =>
         minimal(
           tool(`effect = "${effect}"\nschema.additionalProperties = false\nschema.type = "object"`) +
-            grant('["t"]', rest),
+            grant('["t"]', rest) +
+            APPROVER,
         );
       expect(await warningsOf(text(`effect = "allow"\n${UNTRUSTED}`))).toEqual([
         `${E + 11}:19 untrusted_effect`,
@@ -47,7 +43,7 @@ describe("a config is warned of", () => {
   );
 
   it("a free use of tools that nobody has configured yet, which count as execute", async () => {
-    const provides = minimal(grant('["x.*"]', `effect = "allow"\n${UNTRUSTED}`)).replace(
+    const provides = minimal(grant('["x.*"]', `effect = "allow"\n${UNTRUSTED}`) + ANNOUNCES).replace(
       'users = ["callgate-files"]',
       'users = ["callgate-files"]\nprovides = ["x."]',
     );
@@ -82,7 +78,8 @@ describe("a config is warned of", () => {
     const provider = (rest: string) =>
       minimal().replace('users = ["callgate-files"]', `anyone = true\n${rest}`);
     expect(await warningsOf(provider(""))).toEqual(["4:10 anyone_provider"]);
-    const announcing = minimal('[roles.o]\nanyone = true\nprovides = ["x."]');
+    const announces = ANNOUNCES.replace('"files"', '"o"');
+    const announcing = minimal(`[roles.o]\nanyone = true\nprovides = ["x."]\n${announces}`);
     expect(await warningsOf(announcing)).toEqual([`${E + 1}:10 anyone_provider`]);
     expect(await warningsOf(minimal("[roles.o]\nanyone = true"))).toEqual([]);
   });
@@ -106,7 +103,7 @@ describe("a config is warned of", () => {
   it("a condition that another allow makes a decoration", async () => {
     const conditional = `effect = "allow"\ntaint_max = "public"\ntaint_untrusted = false\nwhen = "true"`;
     const both = (other: string) =>
-      minimal(grant('["read_*"]', conditional)).replace(
+      minimal(grant('["read_*"]', conditional) + APPROVER).replace(
         'effect = "allow"\ntaint_max = "internal"\ntaint_untrusted = true',
         other,
       );
@@ -114,6 +111,7 @@ describe("a config is warned of", () => {
     const found = both(wide);
     expect(await warningsOf(found)).toEqual([`${E + 7}:8 condition_bypassed`]);
     expect(await warningsOf(both(`${wide}\nexpires = 2099-01-01T00:00:00Z`))).toEqual([]);
+    expect(await warningsOf(both(`${wide}\nmax_calls = 1\nmax_calls_per = "1h"`))).toEqual([]);
     expect(await warningsOf(both(wide.replace('"allow"', '"ask"')))).toEqual([]);
     expect(await warningsOf(both(`${wide}\nwhen = "true"`))).toEqual([]);
   });
@@ -164,14 +162,14 @@ describe("a config is warned of", () => {
 
   it("a grant that has expired, to the millisecond", async () => {
     const expires = (when: string) =>
-      minimal(grant('["read_file"]', `effect = "ask"\n${UNTRUSTED}\nexpires = ${when}`));
+      minimal(grant('["read_file"]', `effect = "ask"\n${UNTRUSTED}\nexpires = ${when}`) + APPROVER);
     expect(await warningsOf(expires("2026-01-01T00:00:00Z"))).toEqual([`${E + 7}:11 expired_grant`]);
     expect(await warningsOf(expires("2026-01-01T00:00:00.001Z"))).toEqual([]);
   });
 
   it("a tool that is only announced one day, and a pattern that matches nothing", async () => {
     const text = (tools: string) =>
-      minimal(grant(tools, 'effect = "deny"')).replace(
+      minimal(grant(tools, 'effect = "deny"') + ANNOUNCES).replace(
         'users = ["callgate-files"]',
         'users = ["callgate-files"]\nprovides = ["x."]',
       );

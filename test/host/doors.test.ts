@@ -27,7 +27,7 @@ function role(name: string, mode = 0o600): RolePolicy {
 
 function policy(...roles: readonly RolePolicy[]): Policy {
   const named = new Map(roles.map((one) => [one.name, one]));
-  return { roles: named, tools: new Map(), grants: [], allowSameUser: false, version: "" };
+  return { roles: named, tools: new Map(), grants: [], gives: [], allowSameUser: false, version: "" };
 }
 
 async function opened(...roles: readonly RolePolicy[]) {

@@ -1,0 +1,78 @@
+// Opening the durable store for the daemon: its directory, its engine, its time, and all of it closed
+// again where any of that fails, or in the end.
+
+import { randomBytes } from "node:crypto";
+import { fault, ok, type Result } from "../base/faults.ts";
+import type { Clock, Log } from "../base/ports.ts";
+import type { AuditBounds } from "../store/audit_segments.ts";
+import { DurableStore } from "../store/durable.ts";
+import { LmdbEngine } from "../store/lmdb.ts";
+import { systemClock } from "./clock.ts";
+import type { Config } from "./config.ts";
+import type { Libc } from "./libc.ts";
+import { reserveFile } from "./reserve_file.ts";
+import { openStateDirectory } from "./state_dir.ts";
+
+export interface OpenStoreOptions {
+  readonly config: Pick<Config, "stateDir" | "replayForMs">;
+  readonly libc: Libc | undefined;
+  readonly log: Log;
+  readonly auditBounds: () => AuditBounds;
+  /** Bytes of ended calls kept for a role. */
+  readonly storedBytesMax: (role: string) => number;
+}
+
+export interface OpenStore {
+  readonly store: DurableStore;
+  /** Never shows a time before one that the store has seen. */
+  readonly clock: Clock;
+  /** Everything that was committed is on disk when it resolves, and another daemon may start. */
+  close(): Promise<void>;
+}
+
+/** The fault is a sentence for the owner. */
+export async function openStore(options: OpenStoreOptions): Promise<Result<OpenStore>> {
+  const { config, libc } = options;
+  const directory = openStateDirectory(config.stateDir, libc);
+  if (!directory.ok) return fault(`the state directory: ${directory.fault}`);
+  const opened = await openIn(config.stateDir, options);
+  if (opened.ok) {
+    const { store, close } = opened.value;
+    return ok({
+      store,
+      clock: store.clock,
+      close: async () => {
+        await close();
+        directory.value.release();
+      },
+    });
+  }
+  directory.value.release();
+  return fault(`the store in ${JSON.stringify(config.stateDir)}: ${opened.fault}`);
+}
+
+async function openIn(
+  directory: string,
+  { config, log, auditBounds, storedBytesMax }: OpenStoreOptions,
+): Promise<Result<{ readonly store: DurableStore; readonly close: () => Promise<void> }>> {
+  const engine = await LmdbEngine.open({ directory, crashed });
+  if (!engine.ok) return engine;
+  const store = await DurableStore.open({
+    engine: engine.value,
+    reserve: reserveFile(directory),
+    clock: (floorMs) => systemClock(undefined, undefined, floorMs),
+    log,
+    random: randomBytes,
+    replayForMs: config.replayForMs,
+    storedBytesMax,
+    auditBounds,
+  });
+  if (store.ok) return ok({ store: store.value, close: () => store.value.close() });
+  await engine.value.close();
+  return store;
+}
+
+/** Nothing can be promised any more: the process ends, and the service manager starts another. */
+function crashed(error: Error): never {
+  throw error;
+}
