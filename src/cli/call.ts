@@ -4,10 +4,11 @@ import { readFileSync } from "node:fs";
 import { visibleLine } from "../base/display.ts";
 import { isSessionId, U64_MAX } from "../base/ids.ts";
 import type { Address } from "../client/address.ts";
+import type { Call } from "../client/call.ts";
 import { type Caller, connect } from "../client/caller.ts";
 import { CallgateError } from "../client/error.ts";
 import type { ToolResponse } from "../wire/message.ts";
-import { EXIT, exitOf, messageJson, showMessage, type Terminal } from "./terminal.ts";
+import { type Dialogue, EXIT, exitOf, messageJson, showMessage, type Terminal } from "./terminal.ts";
 
 /** How to come to the broker. */
 export interface Way {
@@ -34,37 +35,77 @@ const HINT_LOST =
 export class UsageFault extends Error {}
 
 export async function callTool(
-  terminal: Terminal,
+  terminal: Dialogue,
   tool: string,
   args: string | undefined,
   flags: CallFlags,
 ): Promise<number> {
   const text = argumentsText(args);
-  const call = flags.call === undefined ? undefined : callNumber(flags.call);
+  const call = flags.call === undefined ? undefined : callId(flags.call);
   return withCaller(terminal, flags, async (caller) => {
     const asked = caller.call(tool, text, {
       session: flags.session,
       ...(call === undefined ? {} : { call }),
     });
     if (flags.json !== true) terminal.err(`[session ${asked.session}, call ${asked.call}]\n`);
-    let last: ToolResponse | undefined;
-    for await (const message of asked) {
-      last = message;
-      if (flags.json === true) terminal.out(messageJson(message));
-      else showMessage(terminal, message);
+    const leaving = leave(terminal, comeBack(tool, text, asked));
+    try {
+      return await Promise.race([leaving.left, follow(terminal, caller, asked, flags)]);
+    } finally {
+      leaving.stay();
     }
-    if (last === undefined) return EXIT.connection;
-    if (last.status === "denied" && flags.json !== true)
-      await showWhy(terminal, caller, asked.session, asked.call);
-    return exitOf(last);
   });
 }
 
-/** Connects, does the work and closes; what goes wrong with the connection is said, with exit status 1. */
+async function follow(terminal: Terminal, caller: Caller, asked: Call, flags: CallFlags): Promise<number> {
+  let last: ToolResponse | undefined;
+  for await (const message of asked) {
+    last = message;
+    if (flags.json === true) terminal.out(messageJson(message));
+    else showMessage(terminal, message);
+  }
+  if (last === undefined) return EXIT.connection;
+  if (last.status === "denied" && flags.json !== true) {
+    await showWhy(terminal, caller, asked.session, asked.call, last.reason.startsWith("approval_"));
+  }
+  return exitOf(last);
+}
+
+/** Ctrl-C ends the waiting, not the call: it says how to come back to it. */
+function leave(terminal: Dialogue, hint: string): { readonly left: Promise<number>; stay(): void } {
+  let stay = (): void => undefined;
+  const left = new Promise<number>((resolve) => {
+    stay = terminal.onInterrupt(() => {
+      terminal.err(hint);
+      resolve(EXIT.interrupted);
+    });
+  });
+  return { left, stay };
+}
+
+/** Arguments above it are not written out again. */
+const HINT_CHARS_MAX = 500;
+
+function comeBack(tool: string, args: string, { session, call }: Call): string {
+  const whole = visibleLine(args, HINT_CHARS_MAX) === args; // other bytes would be another call
+  const again = whole ? quotedForShell(args) : "THE_SAME_ARGUMENTS";
+  const command = `callgate call ${quotedForShell(tool)} ${again} --session ${session} --call ${call}`;
+  return `\ncallgate: the call itself goes on. To wait for its answer again, with the same socket:\n  ${visibleLine(command, 1000)}\n`;
+}
+
+function quotedForShell(text: string): string {
+  return /^[A-Za-z0-9_.-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/**
+ * Connects, does the work and closes; what goes wrong with the connection is said, with exit status 1.
+ * `giveUpAfterMs`: how long a lost connection is tried again.
+ */
 export async function withCaller(
   terminal: Terminal,
   reach: Reach,
   work: (caller: Caller) => Promise<number>,
+  giveUpAfterMs: number = GIVE_UP_AFTER_MS,
 ): Promise<number> {
   if (!isSessionId(reach.session)) {
     throw new UsageFault(
@@ -73,7 +114,7 @@ export async function withCaller(
   }
   let caller: Caller | undefined;
   try {
-    caller = await connect({ to: addressOf(reach), reconnect: { giveUpAfterMs: GIVE_UP_AFTER_MS } });
+    caller = await connect({ to: addressOf(reach), reconnect: { giveUpAfterMs } });
     return await work(caller);
   } catch (error) {
     if (!(error instanceof CallgateError)) throw error;
@@ -118,16 +159,23 @@ function standardInput(): string {
   }
 }
 
-function callNumber(text: string): bigint {
+/** @throws UsageFault */
+export function callId(text: string): bigint {
   if (/^[0-9]{1,20}$/.test(text) && BigInt(text) <= U64_MAX) return BigInt(text);
-  throw new UsageFault("--call must be an integer from 0 to 18446744073709551615");
+  throw new UsageFault("a call's id must be an integer from 0 to 18446744073709551615");
 }
 
-/** Asks why, where the role may: the grant and its owner's words. */
-async function showWhy(terminal: Terminal, caller: Caller, session: string, call: bigint): Promise<void> {
+/** Asks why, where the role may: the grant and its owner's words. What a person decided may have no more to it. */
+async function showWhy(
+  terminal: Terminal,
+  caller: Caller,
+  session: string,
+  call: bigint,
+  byPerson: boolean,
+): Promise<void> {
   const why = await caller.call("callgate.calls.why", { session, call: call.toString() }, { session }).final;
   if (why.status !== "result") {
-    terminal.err("  why: this role may not ask (grant it callgate.calls.why)\n");
+    if (!byPerson) terminal.err("  why: this role may not ask (grant it callgate.calls.why)\n");
     return;
   }
   terminal.err(whyLines(why.content));

@@ -11,6 +11,9 @@ interface Step {
   readonly condition_error: string | null;
   readonly expired: boolean;
   readonly within_taint: boolean | null;
+  readonly spent?: boolean;
+  /** The grant that remembers an approval of this ask. */
+  readonly satisfied_by?: string | null;
 }
 
 interface Explanation {
@@ -53,6 +56,8 @@ function standing(step: Step): string {
       return step.condition_error === null
         ? "its condition does not hold"
         : `its condition errors, so it does not allow: ${step.condition_error}`;
+    case "equal":
+      return "remembers an answer about other arguments";
     case "remembers":
       return "its question does not arise";
     default:
@@ -64,7 +69,9 @@ function matching(step: Step): string {
   const notes = [
     step.condition_error === null ? undefined : `(its condition errors: ${step.condition_error})`,
     step.expired ? "but has expired" : undefined,
+    step.spent === true ? "but is used up" : undefined,
     step.within_taint === false ? "but not at this taint" : undefined,
+    (step.satisfied_by ?? null) === null ? undefined : `but was answered before: ${step.satisfied_by}`,
   ].filter((note) => note !== undefined);
   return ["matches", ...notes].join(" ");
 }

@@ -1,31 +1,81 @@
-// Commands that are one call of a built-in tool: what to call, and how its answer reads.
+// Commands that are calls of built-in tools: the asking, how an answer is read, and how one reads that
+// has no view of its own.
 
 import { visibleLine } from "../base/display.ts";
+import { isJsonObject, type Json, parseJson } from "../base/json.ts";
+import type { Caller } from "../client/caller.ts";
 import { type Reach, withCaller } from "./call.ts";
-import { EXIT, exitOf, showMessage, type Terminal } from "./terminal.ts";
+import { EXIT, exitOf, jsonLine, showMessage, type Terminal } from "./terminal.ts";
+import { fitted } from "./text_table.ts";
 
 /** Whoever accepts a definition must have seen all of it. */
 const SCALAR_CHARS_MAX = 100_000;
 
-/** Calls a built-in and prints its content: as it is with --json, else as `render` has it. */
+/** An answer as text for a person, with its line feeds. */
+export type View = (value: unknown, nowMs: number) => string;
+
+/** Calls a built-in and prints its content: as it is with --json, else as `view` has it. */
 export async function operate(
   terminal: Terminal,
   reach: Reach,
   tool: string,
   args: Readonly<Record<string, unknown>>,
-  render: (value: unknown) => string = fields,
+  view: View = (value) => fields(value),
+  nowMs: () => number = Date.now,
 ): Promise<number> {
   return withCaller(terminal, reach, async (caller) => {
-    const given = Object.fromEntries(Object.entries(args).filter(([, value]) => value !== undefined));
-    const answer = await caller.call(tool, given, { session: reach.session }).final;
-    if (answer.status !== "result") {
+    const answer = await askBroker(caller, reach, tool, args);
+    if ("fault" in answer) return answer.fault(terminal);
+    show(terminal, reach, answer, view, nowMs());
+    return isReloadRefused(answer.value) ? EXIT.failed : EXIT.ok;
+  });
+}
+
+/** What a built-in answered: its content, or how to say that there is none (which gives the exit status). */
+export type BrokerAnswer =
+  | { readonly text: string; readonly value: unknown }
+  | { readonly fault: (terminal: Terminal) => number };
+
+export async function askBroker(
+  caller: Caller,
+  { session }: Reach,
+  tool: string,
+  args: Readonly<Record<string, unknown>>,
+): Promise<BrokerAnswer> {
+  const given = Object.fromEntries(Object.entries(args).filter(([, value]) => value !== undefined));
+  const answer = await caller.call(tool, given, { session }).final;
+  if (answer.status === "result") return { text: answer.content, value: contentValue(answer.content) };
+  return {
+    fault: (terminal) => {
       showMessage(terminal, answer);
       return exitOf(answer);
-    }
-    const value: unknown = JSON.parse(answer.content);
-    terminal.out(reach.json === true ? `${answer.content}\n` : render(value));
-    return isReloadRefused(value) ? EXIT.failed : EXIT.ok;
-  });
+    },
+  };
+}
+
+export function show(
+  terminal: Terminal,
+  reach: Reach,
+  { text, value }: { readonly text: string; readonly value: unknown },
+  view: View,
+  nowMs: number = Date.now(),
+): void {
+  terminal.out(reach.json === true ? jsonLine(text) : fitted(view(value, nowMs), terminal.columns));
+}
+
+const ANY = Number.POSITIVE_INFINITY;
+
+/** As JSON.parse, but integers that a double does not hold are bigint. */
+export function contentValue(content: string): unknown {
+  const parsed = parseJson(content, { depth: ANY, nodes: ANY, integerDigits: ANY });
+  return parsed.ok ? plain(parsed.value) : JSON.parse(content);
+}
+
+function plain(value: Json): unknown {
+  if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : value;
+  if (typeof value !== "object" || value === null) return value;
+  if (isJsonObject(value)) return Object.fromEntries([...value].map(([name, one]) => [name, plain(one)]));
+  return value.map(plain);
 }
 
 /** A script that reloads must notice, though the call itself has come to a result. */
@@ -56,5 +106,6 @@ function memberText(member: unknown, indent: string): string {
 
 function scalar(value: unknown): string {
   if (value === null) return "-";
+  if (typeof value === "bigint") return value.toString();
   return visibleLine(typeof value === "string" ? value : JSON.stringify(value), SCALAR_CHARS_MAX);
 }

@@ -1,16 +1,18 @@
-// The command line: which commands there are and what each takes. A command's own code is loaded
-// only when it runs.
+// The command line: the commands that run something, and how the rows of the others (command_row.ts)
+// become commands. A command's own code is loaded only when it runs.
 
 import { readFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import type { Reach } from "./call.ts";
+import type { OfflineAudit } from "./audit.ts";
+import { auditRows } from "./audit_commands.ts";
+import type { BackupFlags, RestoreFlags } from "./backup.ts";
+import type { CommandRow, Flags, OptionRow, Words } from "./command_row.ts";
 import type { FilesFlags } from "./files.ts";
-import { EXIT, type Terminal } from "./terminal.ts";
-
-type Flags = Reach & Readonly<Record<string, string | number | boolean | undefined>>;
+import { GROUPS, OPERATING_ROWS } from "./operating_commands.ts";
+import { type Dialogue, EXIT } from "./terminal.ts";
 
 /** Runs one command line; resolves with the exit status. */
-export async function runProgram(argv: readonly string[], terminal: Terminal): Promise<number> {
+export async function runProgram(argv: readonly string[], terminal: Dialogue): Promise<number> {
   const run = { status: EXIT.ok as number };
   const program = buildProgram(terminal, run);
   try {
@@ -27,17 +29,19 @@ export async function runProgram(argv: readonly string[], terminal: Terminal): P
 
 type Finish = { status: number };
 
-function buildProgram(terminal: Terminal, run: Finish): Command {
+function buildProgram(terminal: Dialogue, run: Finish): Command {
   const program = new Command("callgate")
     .description("The gate through which every tool call of an AI agent passes.")
     .version(packageVersion(), "-V, --version")
     .configureOutput({ writeOut: (text) => terminal.out(text), writeErr: (text) => terminal.err(text) })
     .exitOverride()
+    .enablePositionalOptions() // --version behind a command is that command's own
     .showHelpAfterError("(callgate --help shows the commands)")
     .addHelpText("after", EXAMPLES);
   addDaemon(program, terminal, run);
   addCalls(program, terminal, run);
-  addOperating(program, terminal, run);
+  addRows(program, [...OPERATING_ROWS, ...auditRows(offlineAudit)], terminal, run);
+  addBackup(program, terminal, run);
   addWire(program, run);
   return program;
 }
@@ -50,9 +54,10 @@ Examples:
   callgate role files --socket run/files.sock --root trusted:/srv/docs
   callgate call read_file '{"path":"/srv/docs/a.txt"}' --socket run/agent.sock --session try
   callgate grants explain write_file '{"path":"/srv/docs/a.txt"}' --role agent --socket run/operator.sock
+  callgate approvals watch --socket run/operator.sock
 
-Exit status: 0 result, 1 no connection to the broker, 2 wrong use, 3 denied, 4 failed, 5 refused or
-expired at a human's. check: 1 where the config has a mistake. serve: 78 where it can't start.`;
+Exit status: 0 result, 1 no connection to the broker, 2 wrong use, 3 denied, 4 failed, 5 refused by a
+person, 6 nobody answered in time. check: 1 where the config has a mistake. serve: 78 where it can't start.`;
 
 function packageVersion(): string {
   for (const up of ["../../package.json", "../../../package.json"]) {
@@ -87,7 +92,32 @@ function reaching(command: Command, session: string | undefined): Command {
     .option("--json", "one JSON object a line, for programs");
 }
 
-function addDaemon(program: Command, terminal: Terminal, run: Finish): void {
+function addBackup(program: Command, terminal: Dialogue, run: Finish): void {
+  const load = () => Promise.all([import("./backup.ts"), import("../host/backup_by_config.ts")]);
+  program
+    .command("backup")
+    .description("Copies the state directory into a new file, while the daemon runs or not.")
+    .requiredOption("--config <file>", "the daemon's config, in TOML")
+    .requiredOption("--to <file>", "where the backup goes")
+    .option("--json", "one JSON object")
+    .action(async (flags: BackupFlags) => {
+      const [{ backup }, host] = await load();
+      run.status = await backup(terminal, flags, host);
+    });
+  program
+    .command("restore")
+    .description("Puts a backup in place of the state, for a daemon that does not run; begins a new epoch.")
+    .requiredOption("--config <file>", "the daemon's config, in TOML")
+    .requiredOption("--from <file>", "the backup")
+    .option("--replace", "also where there is a state already, which is kept aside")
+    .option("--json", "one JSON object")
+    .action(async (flags: RestoreFlags) => {
+      const [{ restore }, host] = await load();
+      run.status = await restore(terminal, flags, host);
+    });
+}
+
+function addDaemon(program: Command, terminal: Dialogue, run: Finish): void {
   program
     .command("serve")
     .description(
@@ -147,16 +177,11 @@ function addDaemon(program: Command, terminal: Terminal, run: Finish): void {
     });
 }
 
-function seconds(given: string): number {
-  if (/^[1-9][0-9]{0,8}$/.test(given)) return Number(given);
-  throw new InvalidArgumentError("It must be a number of seconds.");
-}
-
 function collect(value: string, before: string[]): string[] {
   return [...before, value];
 }
 
-function addCalls(program: Command, terminal: Terminal, run: Finish): void {
+function addCalls(program: Command, terminal: Dialogue, run: Finish): void {
   reaching(program.command("call"), undefined)
     .description("Calls a tool and prints each message as it comes; a denial says why.")
     .argument("<tool>", "the tool's name")
@@ -170,145 +195,55 @@ function addCalls(program: Command, terminal: Terminal, run: Finish): void {
     });
 }
 
-function addOperating(program: Command, terminal: Terminal, run: Finish): void {
-  const operating = (
-    parent: Command,
-    name: string,
-    about: string,
-    tool: string,
-    args: (given: (string | undefined)[], flags: Flags) => object,
-  ) =>
-    reaching(parent.command(name), "cli")
-      .description(about)
-      .action(async (...given: unknown[]) => {
-        const flags = given.at(-2) as Flags;
-        const [{ operate, fields }, { explanation }] = await Promise.all([
-          import("./operate.ts"),
-          import("./explanation.ts"),
-        ]);
-        run.status = await operate(
-          terminal,
-          flags,
-          tool,
-          args(given.slice(0, -2) as (string | undefined)[], flags) as Record<string, unknown>,
-          tool === "callgate.grants.explain" ? explanation : fields,
-        );
-      });
+/** The host's part of `callgate audit`, which needs no broker. */
+function offlineAudit(): Promise<OfflineAudit> {
+  return import("../host/audit_offline.ts");
+}
 
-  operating(program, "status", "How the broker is.", "callgate.status", () => ({}));
-  operating(
-    program,
-    "reload",
-    "Reads the config again; a bad one changes nothing.",
-    "callgate.reload",
-    () => ({}),
-  );
-  operating(
-    program,
-    "freeze <role>",
-    "Stops a role, or one session of it, at once.",
-    "callgate.freeze",
-    ([role], flags) => ({
-      role,
-      session: flags["of"],
-      frozen: flags["thaw"] !== true,
-    }),
-  )
-    .option("--of <session>", "only this session of the role")
-    .option("--thaw", "let it go on");
+function addRows(program: Command, rows: readonly CommandRow[], terminal: Dialogue, run: Finish): void {
+  const groups = new Map<string, Command>();
+  for (const row of rows) {
+    const [first = "", second] = row.words.split(" ");
+    const isGrouped = second !== undefined && !/^[<[]/.test(second);
+    if (isGrouped && !groups.has(first))
+      groups.set(first, program.command(first).description(GROUPS[first] ?? ""));
+    const parent = groups.get(first) ?? program;
+    const words = isGrouped ? row.words.slice(first.length + 1) : row.words;
+    addRow(reaching(parent.command(words), "cli"), row, terminal, run);
+  }
+}
 
-  const tools = program.command("tools").description("Tools and announced definitions.");
-  operating(
-    tools,
-    "list",
-    "The tools that this role could be granted.",
-    "callgate.tools.list",
-    (_, flags) => ({ prefix: flags["prefix"] }),
-  ).option("--prefix <text>", "only names that begin so");
-  operating(
-    tools,
-    "diff <tool>",
-    "An announced definition beside the pinned one.",
-    "callgate.tools.diff",
-    ([tool]) => ({ tool }),
-  );
-  operating(
-    tools,
-    "accept <tool> <digest>",
-    "Puts that very definition into service.",
-    "callgate.tools.accept",
-    ([tool, digest]) => ({ tool, digest }),
-  );
+function addRow(command: Command, row: CommandRow, terminal: Dialogue, run: Finish): void {
+  command.description(row.about);
+  for (const option of row.options ?? []) command.addOption(optionOf(option));
+  if (row.help !== undefined) command.addHelpText("after", row.help);
+  command.action(async (...given: unknown[]) => {
+    const words = given.slice(0, -2) as Words; // then come the options and the command itself
+    const flags = given.at(-2) as Flags;
+    if ("run" in row) {
+      run.status = await (await row.run())(terminal, words, flags);
+      return;
+    }
+    const { operate } = await import("./operate.ts");
+    const view = await row.view?.();
+    run.status = await operate(terminal, flags, row.tool, row.args(words, flags), view, () =>
+      terminal.nowMs(),
+    );
+  });
+}
 
-  const sessions = program.command("sessions").description("Sessions.");
-  operating(
-    sessions,
-    "open <role> <id>",
-    "Opens a session for a role.",
-    "callgate.sessions.open",
-    ([role, session], flags) => ({
-      role,
-      session,
-      request: flags["request"],
-      expires_in_seconds: flags["expires"],
-    }),
-  )
-    .option("--request <text>", "the user's own words")
-    .addOption(new Option("--expires <seconds>", "how long it lives").default(3600).argParser(seconds));
-  operating(
-    sessions,
-    "show [id]",
-    "A session's state, taint and what raised it.",
-    "callgate.sessions.show",
-    ([session], flags) => ({ session, role: flags["role"] }),
-  ).option("--role <role>", "whose session");
-  operating(sessions, "close <id>", "Ends a session.", "callgate.sessions.close", ([session], flags) => ({
-    session,
-    role: flags["role"],
-  })).option("--role <role>", "whose session");
-
-  const grants = program.command("grants").description("Grants and decisions.");
-  operating(
-    grants,
-    "list",
-    "The grants of this role; an operator's: all.",
-    "callgate.grants.list",
-    (_, flags) => ({ role: flags["role"] }),
-  ).option("--role <role>", "whose grants");
-  operating(
-    grants,
-    "explain <tool> [arguments]",
-    "What would be decided, and why, grant by grant. Runs nothing.",
-    "callgate.grants.explain",
-    ([tool, args], flags) => ({
-      tool,
-      arguments: args,
-      role: flags["role"],
-      session: flags["of"],
-      taint_class: flags["taintClass"],
-      taint_untrusted: flags["untrusted"],
-    }),
-  )
-    .option("--role <role>", "whose call")
-    .option("--of <session>", "in which session")
-    .option("--taint-class <class>", "as if the session's class were this")
-    .option("--untrusted", "as if the session had read something untrusted");
-
-  const calls = program.command("calls").description("Single calls.");
-  operating(calls, "why <call>", "Why a call was denied.", "callgate.calls.why", ([call], flags) => ({
-    call,
-    session: flags["of"] ?? flags.session,
-    role: flags["role"],
-  }))
-    .option("--role <role>", "whose call")
-    .option("--of <session>", "in which session");
-  operating(calls, "cancel <call>", "Ends a running call.", "callgate.calls.cancel", ([call], flags) => ({
-    call,
-    session: flags["of"] ?? flags.session,
-    role: flags["role"],
-  }))
-    .option("--role <role>", "whose call")
-    .option("--of <session>", "in which session");
+function optionOf({ flags, about, parse, wants, choices, fallback, required }: OptionRow): Option {
+  const option = new Option(flags, about).makeOptionMandatory(required === true);
+  if (choices !== undefined) option.choices(choices);
+  if (fallback !== undefined) option.default(fallback);
+  if (parse !== undefined) {
+    option.argParser((text) => {
+      const value = parse(text);
+      if (value === undefined) throw new InvalidArgumentError(wants ?? "It is not understood.");
+      return value;
+    });
+  }
+  return option;
 }
 
 const WIRE_ERRORS = `

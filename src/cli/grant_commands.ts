@@ -1,0 +1,94 @@
+// The rows of `callgate grants …`.
+
+import { type CommandRow, ROLE_OPTION, WANTS_LENGTH, wholeNumber } from "./command_row.ts";
+import { CLASS_OPTION, TRUSTED_OPTION, UNTRUSTED_OPTION } from "./session_commands.ts";
+import { secondsOf } from "./time_text.ts";
+
+export const GRANT_ROWS: readonly CommandRow[] = [
+  {
+    words: "grants list",
+    about: "The grants of this role; an operator's: all.",
+    tool: "callgate.grants.list",
+    args: (_, flags) => ({ role: flags["role"] }),
+    view: async () => (await import("./grant_views.ts")).grantList,
+    options: [ROLE_OPTION],
+  },
+  {
+    words: "grants explain <tool> [arguments]",
+    about: "What would be decided, and why, grant by grant. Runs nothing.",
+    tool: "callgate.grants.explain",
+    args: ([tool, args], flags) => ({
+      tool,
+      arguments: args,
+      role: flags["role"],
+      session: flags["of"],
+      taint_class: flags["taintClass"],
+      taint_untrusted: flags["untrusted"],
+    }),
+    view: async () => (await import("./explanation.ts")).explanation,
+    options: [
+      { flags: "--role <role>", about: "whose call" },
+      { flags: "--of <session>", about: "in which session" },
+      { flags: "--taint-class <class>", about: "as if the session's class were this" },
+      { flags: "--untrusted", about: "as if the session had read something untrusted" },
+    ],
+  },
+  {
+    words: "grants add <role> <tools>",
+    about: "Gives a role a grant while the broker runs, within what the config lets you give.",
+    tool: "callgate.grants.add",
+    args: ([role, tools = ""], flags) => ({
+      role,
+      tools: tools.split(","),
+      id: flags["id"],
+      sessions: typeof flags["of"] === "string" ? flags["of"].split(",") : undefined,
+      effect: flags["effect"],
+      when: flags["when"],
+      taint_max: flags["class"],
+      taint_untrusted: flags["untrusted"] ?? (flags["trusted"] === true ? false : undefined),
+      above_taint: flags["aboveTaint"],
+      expires_in_seconds: flags["expires"],
+      max_calls: flags["maxCalls"],
+      max_calls_per_seconds: flags["maxCallsPer"],
+      reason: flags["reason"],
+    }),
+    view: async () => (await import("./grant_views.ts")).addedText,
+    options: [
+      {
+        flags: "--effect <effect>",
+        about: "what it does",
+        choices: ["allow", "ask", "deny"],
+        required: true,
+      },
+      { flags: "--reason <text>", about: "why, for everybody who is shown it", required: true },
+      { ...CLASS_OPTION, about: "up to which taint it holds: the class" },
+      { ...TRUSTED_OPTION, about: "and only for sessions that have read nothing untrusted" },
+      { ...UNTRUSTED_OPTION, about: "and for sessions that have read something untrusted too" },
+      { flags: "--above-taint <effect>", about: "above that taint", choices: ["deny", "ask"] },
+      { flags: "--of <sessions>", about: "only these sessions, with commas between" },
+      { flags: "--when <condition>", about: "only calls for which this CEL condition holds" },
+      { flags: "--expires <time>", about: "ends after: 15m, 1h, 7d", parse: secondsOf, wants: WANTS_LENGTH },
+      {
+        flags: "--max-calls <number>",
+        about: "for so many calls",
+        parse: wholeNumber,
+        wants: "It must be a whole number from 1.",
+      },
+      {
+        flags: "--max-calls-per <time>",
+        about: "so many within each such time; without it: ever",
+        parse: secondsOf,
+        wants: WANTS_LENGTH,
+      },
+      { flags: "--id <id>", about: "its id; without it: a new one" },
+    ],
+  },
+  {
+    words: "grants revoke <grant>",
+    about: "Takes back a grant that was added or remembered.",
+    tool: "callgate.grants.revoke",
+    args: ([grant], flags) => ({ grant, reason: flags["reason"] }),
+    view: async () => (await import("./grant_views.ts")).revokedText,
+    options: [{ flags: "--reason <text>", about: "why, for the audit" }],
+  },
+];

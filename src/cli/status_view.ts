@@ -1,0 +1,132 @@
+// How `callgate status` reads: what is wrong first and loudly, then what waits for somebody, then load.
+
+import { visibleLine } from "../base/display.ts";
+import { type Labelled, labelsText } from "./answers.ts";
+import { counted } from "./json_text.ts";
+import { labelledLines, textTable } from "./text_table.ts";
+import { span } from "./time_text.ts";
+
+interface Status {
+  readonly role: string;
+  readonly draining: boolean;
+  readonly policy: string;
+  readonly policy_stale: boolean;
+  readonly uptime_ms: number;
+  /** From here on: for operators. */
+  readonly policy_stale_because?: string | null;
+  readonly running_calls?: number;
+  readonly tools?: number;
+  readonly grants?: number;
+  readonly roles?: readonly RoleLine[];
+  readonly warning?: string | null;
+  readonly store?: { readonly condition: string };
+  readonly pending_approvals?: number;
+  readonly unknown_calls?: number;
+  readonly audit?: { readonly seq: string | number };
+}
+
+interface RoleLine {
+  readonly role: string;
+  readonly connections: number;
+  readonly asking: number;
+  readonly serving: number;
+  readonly frozen: boolean;
+  readonly frozen_sessions?: number;
+  readonly taint: Labelled;
+}
+
+const POLICY_CHARS = 12;
+
+export function statusText(value: unknown): string {
+  const status = value as Status;
+  const { pending_approvals: waiting, unknown_calls: unknown, audit } = status;
+  const lines = labelledLines([
+    ["as role", status.role],
+    ["up", `${span(status.uptime_ms)}${status.draining ? ", draining" : ""}`],
+    ["policy", `${status.policy.slice(0, POLICY_CHARS)}${policyText(status)}`],
+    ["store", status.store?.condition],
+    ["audit", audit === undefined ? undefined : `${audit.seq} records`],
+    ["calls", status.running_calls === undefined ? undefined : `${status.running_calls} running`],
+    ["questions", waiting === undefined ? undefined : waits(waiting)],
+    ["unknown", unknown === undefined ? undefined : unknownText(unknown)],
+  ]);
+  return `${warnings(status)}${lines}${roleTable(status.roles ?? [])}`;
+}
+
+function policyText({ policy_stale, tools, grants }: Status): string {
+  const size = tools === undefined ? "" : `, ${counted(tools, "tool")}, ${counted(grants ?? 0, "grant")}`;
+  return `${size}${policy_stale ? ", STALE" : ", in force"}`;
+}
+
+function waits(count: number): string {
+  return count === 0 ? "none wait" : `${count} wait for an answer (callgate approvals list)`;
+}
+
+function unknownText(count: number): string {
+  if (count === 0) return "no calls with an unknown outcome";
+  return `${counted(count, "call")} with an unknown outcome (callgate calls list --state unknown)`;
+}
+
+const CONDITIONS: Readonly<Record<string, string>> = {
+  failing: "the store can't be written (is the disk full?): calls are answered `unavailable` until it can",
+  stalled: "the store has been writing for too long: calls are answered `unavailable` until it is done",
+};
+
+function warnings(status: Status): string {
+  const { store, roles = [] } = status;
+  const frozen = roles.filter((role) => role.frozen).map(({ role }) => role);
+  const found = [
+    store === undefined || store.condition === "ok"
+      ? undefined
+      : (CONDITIONS[store.condition] ?? store.condition),
+    status.policy_stale
+      ? `the config was changed and refused, so the policy before it is in force${status.policy_stale_because ? `: ${status.policy_stale_because}` : ""}`
+      : undefined,
+    status.warning ?? undefined,
+    frozen.length === 0 ? undefined : `frozen: ${frozen.join(", ")}`,
+  ];
+  return found
+    .flatMap((text) => (text === undefined ? [] : [`WARNING: ${visibleLine(text, 2000)}\n`]))
+    .join("");
+}
+
+function roleTable(roles: readonly RoleLine[]): string {
+  if (roles.length === 0) return "";
+  const rows = roles.map((one) => [
+    one.role,
+    String(one.connections),
+    String(one.asking),
+    String(one.serving),
+    `${labelsText(one.taint)}${frozenNote(one)}`,
+  ]);
+  return `\n${textTable(["ROLE", "CONNECTIONS", "ASKING", "SERVING", "TAINT"], rows)}`;
+}
+
+function frozenNote({ frozen, frozen_sessions: sessions = 0 }: RoleLine): string {
+  if (frozen) return ", FROZEN";
+  return sessions === 0 ? "" : `, ${counted(sessions, "session")} FROZEN`;
+}
+
+export function frozenText(value: unknown): string {
+  const one = value as {
+    readonly role: string;
+    readonly session: string | null;
+    readonly frozen: boolean;
+    readonly stopped: { readonly calls: number; readonly connections: number };
+  };
+  const what = one.session === null ? `role ${one.role}` : `session ${one.session} of role ${one.role}`;
+  if (!one.frozen) return `${visibleLine(what)} may go on\n`;
+  const { calls, connections } = one.stopped;
+  return `${visibleLine(what)} is frozen: ${counted(calls, "call")} ended, ${counted(connections, "connection")} closed (--thaw lets it go on)\n`;
+}
+
+export function reloadedText(value: unknown): string {
+  const one = value as {
+    readonly reloaded: boolean;
+    readonly policy: string;
+    readonly refused: string | null;
+  };
+  const policy = visibleLine(one.policy.slice(0, POLICY_CHARS));
+  if (one.reloaded) return `reloaded: policy ${policy} is in force\n`;
+  return `NOT reloaded: policy ${policy} stays in force${one.refused === null ? "" : `\n  ${visibleLine(one.refused, 2000)}`}\n`;
+}
