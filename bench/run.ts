@@ -1,21 +1,24 @@
 // `npm run bench`: callgate beside a raw relay in one run, as ratios. Two client processes (callers and
 // provider) drive either; the runs alternate and the medians are compared, since machines are noisy.
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { existsSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
+import { benchDurable, DURABLE_NAME } from "./durable.ts";
+import {
+  drive,
+  type Load,
+  type Measured,
+  measureRelay,
+  median,
+  ready,
+  startDaemon,
+  stop,
+  writeConfig,
+} from "./processes.ts";
 
-interface Scenario {
+interface Scenario extends Load {
   readonly name: string;
-  readonly connections: number;
-  readonly depth: number;
-  readonly calls: number;
-  readonly contentBytes: number;
   /** Of the raw relay's calls per second: what is aimed at. */
   readonly aim?: number;
 }
@@ -41,123 +44,32 @@ const SCENARIOS: readonly Scenario[] = [
 ];
 const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 3);
 
-interface Measured {
-  readonly rate: number;
-  readonly p50: number;
-  readonly p99: number;
-  readonly wrong: number;
-}
-
-const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
-const TSX = ["--import", "tsx"];
-
-const CONFIG = `
-[daemon]
-sockets = "sockets"
-[roles.agent]
-anyone = true
-connections = 128
-[roles.agent.limits]
-calls_per_second = 1000000
-[roles.files]
-anyone = true
-[tools.read_file]
-role = "files"
-effect = "read"
-class = "internal"
-untrusted = false
-schema = { type = "object", properties = { path = { type = "string" } }, required = ["path"], additionalProperties = false }
-[[grants]]
-id = "reads"
-role = "agent"
-tools = ["read_file"]
-effect = "allow"
-taint_max = "confidential"
-taint_untrusted = false
-`;
-
-async function ready(child: ChildProcess, line: RegExp): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    child.once("exit", () => reject(new Error("a process of the bench ended early")));
-    if (child.stdout !== null)
-      createInterface({ input: child.stdout }).on("line", (text) => line.test(text) && resolve());
-  });
-}
-
-function start(args: readonly string[]): ChildProcess {
-  return spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill("SIGKILL");
-  await once(child, "exit");
-}
-
-/** One run of one scenario against a relay or a broker that is started for it. */
-async function measure(kind: "relay" | "callgate", scenario: Scenario, directory: string): Promise<Measured> {
-  const compiled = here("../dist/bin/callgate.js");
-  const broker = existsSync(compiled) ? [compiled] : [...TSX, here("../bin/callgate.ts")];
-  const middle =
-    kind === "relay"
-      ? start([...TSX, here("relay.ts"), directory])
-      : start([...broker, "serve", "--config", join(directory, "callgate.toml")]);
-  const sockets = kind === "relay" ? directory : join(directory, "sockets");
-  const children = [middle];
+/** With calls kept in memory: what the disk costs is a scenario of its own. */
+async function measureCallgate(directory: string, load: Load): Promise<Measured> {
+  const daemon = startDaemon(await writeConfig(directory, "memory"));
   try {
-    await ready(middle, kind === "relay" ? /^ready/ : /daemon\.ready/);
-    const provider = start([
-      ...TSX,
-      here("provider.ts"),
-      join(sockets, "files.sock"),
-      String(scenario.contentBytes),
-    ]);
-    children.push(provider);
-    await ready(provider, /^ready/);
-    await load(sockets, scenario, Math.min(scenario.calls / 4, 20_000), 0); // warm
-    return await load(sockets, scenario, scenario.calls, 10_000_000);
+    await ready(daemon, /daemon\.ready/);
+    return await drive(join(directory, "sockets"), load);
   } finally {
-    await Promise.all(children.map(stop));
-    await rm(join(directory, "files.sock"), { force: true });
-    await rm(join(directory, "agent.sock"), { force: true });
+    await stop(daemon);
+    await rm(join(directory, "state"), { recursive: true, force: true });
   }
 }
 
-async function load(
-  sockets: string,
-  { connections, depth }: Scenario,
-  calls: number,
-  first: number,
-): Promise<Measured> {
-  const args = [here("load.ts"), join(sockets, "agent.sock"), connections, depth, calls, first].map(String);
-  const child = start([...TSX, ...args]);
-  let out = "";
-  child.stdout?.on("data", (chunk) => {
-    out += String(chunk);
-  });
-  await once(child, "close");
-  return JSON.parse(out) as Measured;
-}
-
-function median(of: readonly number[]): number {
-  const sorted = [...of].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? 0;
-}
-
 async function main(): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), "callgate-bench-"));
-  await writeFile(join(directory, "callgate.toml"), CONFIG);
-  const only = process.argv[2];
+  const directory = await mkdtemp(join(process.env["BENCH_DIR"] ?? tmpdir(), "callgate-bench-"));
+  const only = process.argv[2] ?? "";
   try {
-    for (const scenario of SCENARIOS.filter(({ name }) => only === undefined || name.includes(only))) {
+    for (const scenario of SCENARIOS.filter(({ name }) => name.includes(only))) {
       const relay: Measured[] = [];
       const callgate: Measured[] = [];
       for (let round = 0; round < ROUNDS; round += 1) {
-        relay.push(await measure("relay", scenario, directory));
-        callgate.push(await measure("callgate", scenario, directory));
+        relay.push(await measureRelay(directory, scenario));
+        callgate.push(await measureCallgate(directory, scenario));
       }
       report(scenario, relay, callgate);
     }
+    if (DURABLE_NAME.includes(only)) await benchDurable(directory, ROUNDS);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

@@ -13,7 +13,7 @@ async function status(daemon: Daemon): Promise<Record<string, unknown>> {
 }
 
 const BAD = ECHO.replace('id = "agent-itself"', 'id = "agent-itself"\nroll = "agent"');
-const badLine = 2 + BAD.split("\n").indexOf('roll = "agent"') + 1;
+const badLine = 3 + BAD.split("\n").indexOf('roll = "agent"') + 1;
 
 describe("a config that is wrong", () => {
   it("is refused at the start, with every mistake in the log and for a person on standard error", async () => {

@@ -54,7 +54,7 @@ export class Place {
   }
 
   write(config: string): void {
-    writeFileSync(this.config, `[daemon]\nsockets = "run"\n${config}`, { mode: 0o644 }); // also where the umask is 002
+    writeFileSync(this.config, `[daemon]\nsockets = "run"\nstate = "state"\n${config}`, { mode: 0o644 }); // also where the umask is 002
   }
 
   socket(role: string): string {

@@ -127,7 +127,9 @@ describe("a second daemon", () => {
     const second = await Daemon.start(first.place, { ready: false });
     expect(await second.ended).toBe(78);
     expect(await second.errors).toMatch(
-      /^callgate: .* is held by another daemon that is alive: stop it first\.\n$/,
+      new RegExp(
+        `^callgate: .* is in use by another daemon that is alive \\(pid ${first.pid}\\): stop it first, .*\\n$`,
+      ),
     );
     expect(second.lines.at(-1)).toMatchObject({ event: "daemon.refused" });
     const peer = await WirePeer.connect(first.socket("agent"));
@@ -254,15 +256,15 @@ describe("a fault of the daemon's own", () => {
 describe("descriptors", () => {
   it("that run out cost neither running calls nor the daemon, and come back", async () => {
     const config = ECHO.replace("[roles.agent]\n", "[roles.agent]\nconnections = 1000\n");
-    const daemon = await Daemon.start(config, { shell: "ulimit -n 64;" });
+    const daemon = await Daemon.start(config, { shell: "ulimit -n 96;" });
     const provider = await WirePeer.connect(daemon.socket("tools"));
     const caller = await WirePeer.connect(daemon.socket("agent"));
     caller.ask(1n, "slow", {}, 1n);
     const { id } = await provider.request();
     const crowd = await Promise.all(
-      Array.from({ length: 100 }, () => WirePeer.connect(daemon.socket("agent"))),
+      Array.from({ length: 150 }, () => WirePeer.connect(daemon.socket("agent"))),
     );
-    expect(daemon.lines).toContainEqual(expect.objectContaining({ event: "descriptors.few", max: 64 }));
+    expect(daemon.lines).toContainEqual(expect.objectContaining({ event: "descriptors.few", max: 96 }));
     await Promise.any(crowd.map((peer) => peer.ended)); // one that there was no descriptor for
     provider.answer(id, trusted("done"));
     expect(await caller.response()).toMatchObject({ content: "done" });

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { DenyReason } from "../../src/base/faults.ts";
@@ -10,7 +10,14 @@ function read(name: string): string {
   return readFileSync(join(ROOT, name), "utf8");
 }
 
-describe.each(["docs/try.md", "docs/wire.md"])("%s", (name) => {
+describe.each([
+  "docs/try.md",
+  "docs/grants.md",
+  "docs/approvals.md",
+  "docs/operate.md",
+  "docs/audit.md",
+  "docs/wire.md",
+])("%s", (name) => {
   it("prints what it says, command by command", async () => {
     const { shell, close } = await Shell.open();
     try {
@@ -21,10 +28,28 @@ describe.each(["docs/try.md", "docs/wire.md"])("%s", (name) => {
         if (!matches(printed, step.expected))
           expect({ ran: step.command, printed }).toEqual({ ran: step.command, printed: step.expected });
       }
+      for (const command of blocks(read(name), "sh"))
+        expect(await shell.run({ command, expected: [] })).toEqual([
+          expect.stringMatching(/^holds: \w{64}$/),
+        ]);
     } finally {
       await close();
     }
   }, 180_000);
+});
+
+describe("docs/audit.md", () => {
+  it("has every kind of record that the source writes, and no other", () => {
+    const source = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".ts"))
+      .map((file) => read(join("src", file)))
+      .join("");
+    const written = [...source.matchAll(/auditEvent\("(\w+)"|const kind = .*? "(\w+)" : "(\w+)"/g)];
+    const kinds = written.flatMap(([, ...names]) => names.filter((name) => name !== undefined));
+    const rows = [...read("docs/audit.md").matchAll(/^\| ((?:`\w+`(?:, )?)+) +\|/gm)];
+    const told = rows.flatMap(([, cell = ""]) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name));
+    expect(told.toSorted()).toEqual([...new Set(kinds)].toSorted());
+  });
 });
 
 describe("docs/grants.md", () => {
@@ -76,8 +101,10 @@ describe("README.md", () => {
     const { shell, close } = await Shell.open();
     try {
       const printed = (await shell.run({ command: "callgate demo", expected: [] })).join("\n");
-      const shown = (blocks(readme, "text").at(-1) ?? "").trimEnd().split("\n");
-      expect(shown).toHaveLength(7);
+      const shown = (blocks(readme, "text").find((block) => block.startsWith("1. ")) ?? "")
+        .trimEnd()
+        .split("\n");
+      expect(shown).toHaveLength(printed.match(/^── \d/gm)?.length ?? 0);
       for (const line of shown) {
         const [title = "", answer = ""] = line.split(/ {2,}(.*)/s);
         const scene = printed.slice(printed.indexOf(title), printed.indexOf("\n\n", printed.indexOf(title)));
@@ -88,6 +115,15 @@ describe("README.md", () => {
       await close();
     }
   }, 120_000);
+
+  it("shows a question as docs/try.md does", () => {
+    const shown = (blocks(readme, "text").at(-1) ?? "").trimEnd().split("\n");
+    const show = blocks(read("docs/try.md"), "console").flatMap(steps);
+    const { expected = [] } = show.find(({ command }) => command.includes("approvals show")) ?? {};
+    const from = expected.findIndex((line) => line.includes("who asks"));
+    const like = expected.slice(from, from + shown.length);
+    if (!matches(shown, like)) expect(shown).toEqual(like);
+  });
 
   it("has a help for each command of its table", async () => {
     const { shell, close } = await Shell.open();
@@ -102,6 +138,23 @@ describe("README.md", () => {
   }, 120_000);
 });
 
+describe("SECURITY.md", () => {
+  const promises = read("SECURITY.md")
+    .split("\n")
+    .filter((line) => line.startsWith("| ") && line.includes("](test/"));
+
+  it("names tests that are there, by their titles", () => {
+    expect(promises.length).toBeGreaterThan(15);
+    for (const promise of promises) {
+      let tests = "";
+      for (const [, file, title] of promise.matchAll(/\]\((test\/[^)]+)\)|“([^”]+)”/g)) {
+        if (file !== undefined) tests = read(file);
+        else expect(tests.includes(title ?? ""), `${title} is a test`).toBe(true);
+      }
+    }
+  });
+});
+
 describe("the documents", () => {
   const documents = [
     "README.md",
@@ -109,10 +162,14 @@ describe("the documents", () => {
     "SECURITY.md",
     "CHANGELOG.md",
     "src/README.md",
+    "docs/approvals.md",
+    "docs/audit.md",
     "docs/grants.md",
+    "docs/operate.md",
     "docs/try.md",
     "docs/wire.md",
     "docs/logs.md",
+    "bench/README.md",
   ];
 
   it("point at files that are there", () => {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { FAIL_CODES } from "../../src/base/faults.ts";
 import { DATA_CLASSES } from "../../src/base/labels.ts";
 import { CallArchive } from "../../src/store/archive.ts";
 import type { CallRecord } from "../../src/store/records.ts";
@@ -23,6 +24,11 @@ const records: fc.Arbitrary<CallRecord> = fc
     class: fc.constantFrom(...DATA_CLASSES),
     untrusted: fc.boolean(),
     endedAtMs: fc.nat(),
+    askedAtMs: fc.nat(),
+    durable: fc.boolean(),
+    equal: fc.option(fc.constant("e".repeat(64)), { nil: undefined }),
+    status: fc.constantFrom("result" as const, "failed" as const, "denied" as const),
+    code: fc.option(fc.constantFrom(...FAIL_CODES), { nil: undefined }),
   })
   .map(({ session, call, messages, class: dataClass, untrusted, ...rest }) => ({
     ...rest,
@@ -38,7 +44,12 @@ function record(call: bigint, endedAtMs: number, contentBytes = 10): CallRecord 
     tool: "t",
     arguments: "{}",
     uid: 1,
+    durable: true,
+    equal: undefined,
+    askedAtMs: 0,
     state: "ended",
+    status: "result",
+    code: undefined,
     messages: [Buffer.alloc(contentBytes, Number(call % 251n))],
     labels: { class: "internal", untrusted: false },
     endedAtMs,
