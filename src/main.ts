@@ -4,9 +4,10 @@
 import { fstatSync } from "node:fs";
 import type { Socket } from "node:net";
 import { resolve } from "node:path";
-import { fault, type Result } from "./base/faults.ts";
+import { fault, ok, type Result } from "./base/faults.ts";
+import { ROLE_LIMITS_DEFAULT } from "./base/limits.ts";
 import { Broker } from "./broker/broker.ts";
-import { sha256, systemClock, systemRandomness } from "./host/clock.ts";
+import { sha256, systemRandomness } from "./host/clock.ts";
 import { type Config, type ConfigRead, loadConfig } from "./host/config.ts";
 import { type ConfigFault, FILE_START } from "./host/config_faults.ts";
 import { type PeerReader, peerReader } from "./host/credentials.ts";
@@ -14,9 +15,10 @@ import { descriptorsMax, missingDescriptors } from "./host/descriptors.ts";
 import { Doors } from "./host/doors.ts";
 import { type Libc, loadLibc } from "./host/libc.ts";
 import { isJournal, type LogSink, openLog } from "./host/logs.ts";
+import { type OpenStore, openStore } from "./host/open_store.ts";
 import { checkFile } from "./host/trusted_paths.ts";
+import { loadConditionCompiler } from "./policy/conditions.ts";
 import type { Policy } from "./policy/policy.ts";
-import { MemoryStore } from "./store/memory.ts";
 
 /** Exit status of a daemon that could not start (EX_CONFIG) or met a fault of its own (EX_SOFTWARE). */
 const EXIT_CONFIG = 78;
@@ -24,6 +26,12 @@ const EXIT_FAULT = 70;
 
 /** What is still to be written to peers when all calls have ended may take so long. */
 const FAREWELL_MS_MIN = 1000;
+
+/** The store may take so long to write what is left; a disk that does not answer must not hold us for ever. */
+const CLOSE_MS_MAX = 10_000;
+
+/** Calls that had not ended when the daemon stopped. */
+type Stopped = { readonly unfinished: number };
 
 /** Runs the daemon until a signal ends it. Resolves with its exit status; everything logged is out by then. */
 export async function serve(configPath: string): Promise<number> {
@@ -85,16 +93,40 @@ class Daemon {
     this.#sink.setLevel(config.logLevel);
     this.#warn(loaded.value);
     const readPeer = peerReader(libc);
-    const broker = await this.#makeBroker(config);
+    const opened = await this.#openStore(config);
+    if (!opened.ok) return this.#refuse(opened.fault);
+    const open = opened.value;
+    const stopped = await this.#serve(config, open, readPeer, signalled);
+    // Whatever ended it: what was committed is on disk when we go.
+    if (!(await closedWithin(open, CLOSE_MS_MAX))) return this.#leaveUnclosed();
+    if (!stopped.ok) return this.#refuse(stopped.fault);
+    this.#sink.log("info", "daemon.stopped", stopped.value);
+    return 0;
+  }
+
+  /** The disk does not answer, and neither does the thread that writes to it: only the end of the process ends both. */
+  #leaveUnclosed(): never {
+    this.#sink.log("error", "store.unclosed", { after_ms: CLOSE_MS_MAX });
+    this.#sink.flush();
+    process.exit(EXIT_FAULT);
+  }
+
+  async #serve(
+    config: Config,
+    open: OpenStore,
+    readPeer: PeerReader,
+    signalled: Promise<string>,
+  ): Promise<Result<Stopped>> {
+    const broker = await this.#makeBroker(config, open);
     this.#broker = broker;
     const doors = await Doors.open({
       config,
-      libc,
+      libc: this.#libc,
       log: this.#sink.log,
       env: process.env,
       onConnection: (role, socket) => this.#connected(readPeer, role, socket),
     });
-    if (!doors.ok) return this.#refuse(doors.fault);
+    if (!doors.ok) return doors;
     this.#doors = doors.value;
     this.#sink.log("info", "daemon.ready", {
       pid: process.pid,
@@ -102,7 +134,7 @@ class Daemon {
       roles: [...config.policy.roles.keys()],
       policy: config.policy.version,
     });
-    return await this.#untilSignalled(signalled, broker, doors.value);
+    return ok(await this.#untilSignalled(signalled, broker, doors.value));
   }
 
   async #load(): Promise<Result<ConfigRead, readonly ConfigFault[]>> {
@@ -112,12 +144,22 @@ class Daemon {
     return trusted.ok ? loaded : fault([{ ...FILE_START, message: trusted.fault.sentence }]);
   }
 
-  #makeBroker(config: Config): Promise<Broker> {
-    const clock = systemClock();
-    const store = new MemoryStore(clock, {
-      replayForMs: config.replayForMs,
-      storedBytesMax: (role) => this.#broker?.policy.roles.get(role)?.limits.stored_bytes ?? 0,
+  #openStore(config: Config): Promise<Result<OpenStore>> {
+    return openStore({
+      config,
+      libc: this.#libc,
+      log: this.#sink.log,
+      auditBounds: () => (this.#config ?? config).audit,
+      storedBytesMax: (role) => this.#storedBytesMax(this.#config ?? config, role),
     });
+  }
+
+  /** A role that a reload took away keeps what it has for when it comes back. */
+  #storedBytesMax({ policy }: Config, role: string): number {
+    return (policy.roles.get(role)?.limits ?? ROLE_LIMITS_DEFAULT).stored_bytes;
+  }
+
+  #makeBroker(config: Config, { store, clock }: OpenStore): Promise<Broker> {
     return Broker.create(config.policy, {
       clock,
       store,
@@ -126,6 +168,8 @@ class Daemon {
       digest: sha256,
       frameTimeoutMs: config.frameTimeoutMs,
       replayForMs: config.replayForMs,
+      checkpointEveryMs: config.audit.checkpointEveryMs,
+      loadConditions: loadConditionCompiler,
       requestReload: () => this.#reload(),
     });
   }
@@ -135,7 +179,7 @@ class Daemon {
   }
 
   /** Waits for SIGTERM or SIGINT; then drains. A second one exits at once. */
-  async #untilSignalled(signalled: Promise<string>, broker: Broker, doors: Doors): Promise<number> {
+  async #untilSignalled(signalled: Promise<string>, broker: Broker, doors: Doors): Promise<Stopped> {
     const signal = await signalled;
     const drainTimeoutMs = this.#config?.drainTimeoutMs ?? 0;
     this.#sink.log("info", "daemon.draining", { signal, drain_timeout_ms: drainTimeoutMs });
@@ -149,8 +193,7 @@ class Daemon {
     broker.close();
     await this.#reloading; // one that began before may still be opening a door
     await doors.close();
-    this.#sink.log("info", "daemon.stopped", { unfinished });
-    return 0;
+    return { unfinished };
   }
 
   #onSignal(): Promise<string> {
@@ -218,6 +261,7 @@ class Daemon {
     const now = this.#config;
     if (now === undefined) return undefined;
     if (next.socketsDir !== now.socketsDir) return "`daemon.sockets` changes only with a restart";
+    if (next.stateDir !== now.stateDir) return "`daemon.state` changes only with a restart";
     if (next.frameTimeoutMs !== now.frameTimeoutMs)
       return "`daemon.frame_timeout` changes only with a restart";
     if (next.replayForMs !== now.replayForMs) return "`daemon.replay_for` changes only with a restart";
@@ -258,6 +302,16 @@ class Daemon {
     process.stderr.write(`callgate: ${why}\n`);
     return EXIT_CONFIG;
   }
+}
+
+async function closedWithin(open: OpenStore, withinMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((settle) => {
+    timer = setTimeout(() => settle(false), withinMs);
+  });
+  const closed = await Promise.race([open.close().then(() => true), late]);
+  clearTimeout(timer);
+  return closed;
 }
 
 function firstFault(faults: readonly ConfigFault[]): string {
