@@ -4,17 +4,15 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { OfflineAudit } from "./audit.ts";
-import { auditRows } from "./audit_commands.ts";
 import type { BackupFlags, RestoreFlags } from "./backup.ts";
 import type { CommandRow, Flags, OptionRow, Words } from "./command_row.ts";
 import type { FilesFlags } from "./files.ts";
-import { GROUPS, OPERATING_ROWS } from "./operating_commands.ts";
 import { type Dialogue, EXIT } from "./terminal.ts";
 
 /** Runs one command line; resolves with the exit status. */
 export async function runProgram(argv: readonly string[], terminal: Dialogue): Promise<number> {
   const run = { status: EXIT.ok as number };
-  const program = buildProgram(terminal, run);
+  const program = await buildProgram(argv, terminal, run);
   try {
     await program.parseAsync([...argv], { from: "user" });
     return run.status;
@@ -29,7 +27,7 @@ export async function runProgram(argv: readonly string[], terminal: Dialogue): P
 
 type Finish = { status: number };
 
-function buildProgram(terminal: Dialogue, run: Finish): Command {
+async function buildProgram(argv: readonly string[], terminal: Dialogue, run: Finish): Promise<Command> {
   const program = new Command("callgate")
     .description("The gate through which every tool call of an AI agent passes.")
     .version(packageVersion(), "-V, --version")
@@ -40,7 +38,7 @@ function buildProgram(terminal: Dialogue, run: Finish): Command {
     .addHelpText("after", EXAMPLES);
   addDaemon(program, terminal, run);
   addCalls(program, terminal, run);
-  addRows(program, [...OPERATING_ROWS, ...auditRows(offlineAudit)], terminal, run);
+  if (argv[0] !== "serve") await addOperating(program, terminal, run); // the daemon needs none of their code
   addBackup(program, terminal, run);
   addWire(program, run);
   return program;
@@ -200,13 +198,27 @@ function offlineAudit(): Promise<OfflineAudit> {
   return import("../host/audit_offline.ts");
 }
 
-function addRows(program: Command, rows: readonly CommandRow[], terminal: Dialogue, run: Finish): void {
+async function addOperating(program: Command, terminal: Dialogue, run: Finish): Promise<void> {
+  const [{ auditRows }, { GROUPS, OPERATING_ROWS }] = await Promise.all([
+    import("./audit_commands.ts"),
+    import("./operating_commands.ts"),
+  ]);
+  addRows(program, GROUPS, [...OPERATING_ROWS, ...auditRows(offlineAudit)], terminal, run);
+}
+
+function addRows(
+  program: Command,
+  about: Readonly<Record<string, string>>,
+  rows: readonly CommandRow[],
+  terminal: Dialogue,
+  run: Finish,
+): void {
   const groups = new Map<string, Command>();
   for (const row of rows) {
     const [first = "", second] = row.words.split(" ");
     const isGrouped = second !== undefined && !/^[<[]/.test(second);
     if (isGrouped && !groups.has(first))
-      groups.set(first, program.command(first).description(GROUPS[first] ?? ""));
+      groups.set(first, program.command(first).description(about[first] ?? ""));
     const parent = groups.get(first) ?? program;
     const words = isGrouped ? row.words.slice(first.length + 1) : row.words;
     addRow(reaching(parent.command(words), "cli"), row, terminal, run);

@@ -23,7 +23,8 @@ export function openEnvironment(path: string, readOnly = false): Environment {
     overlappingSync: false,
     cache: false,
     compression: false,
-    noMemInit: true,
+    /** Nothing of this process's memory gets into the file but what is written to it. */
+    noMemInit: false,
     mapSize: MAP_BYTES,
     /** The library knows it, its types do not. */
     permissionsMode: 0o600,
