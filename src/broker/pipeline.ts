@@ -177,6 +177,10 @@ function writeDenial(core: Core, admitted: Admitted, reason: DenyReason, decisio
   const changes = core.audit.denied(decision, isKnown(core, request.tool));
   if (changes.length === 0) return answer(core, asker, deniedMessage(reason)); // counted: it repeats
   // A denial that can't be written down is still a denial.
+  if (core.store.condition === "stalled") {
+    write(core, asker, changes, () => undefined);
+    return answer(core, asker, deniedMessage(reason));
+  }
   write(core, asker, changes, () => answer(core, asker, deniedMessage(reason)));
 }
 

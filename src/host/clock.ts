@@ -44,11 +44,12 @@ function oncePerTurn(): Clock["afterInput"] {
 /** Of a timer; a longer one would fire at once. */
 const TIMER_MS_MAX = 2_147_483_647;
 
+/** What still waits, a question for hours, does not keep a process alive whose sockets and store are closed. */
 function after(ms: number, task: () => void): () => void {
   let timer: NodeJS.Timeout;
   const wait = (leftMs: number): void => {
     const next = leftMs > TIMER_MS_MAX ? () => wait(leftMs - TIMER_MS_MAX) : task;
-    timer = setTimeout(next, Math.min(leftMs, TIMER_MS_MAX));
+    timer = setTimeout(next, Math.min(leftMs, TIMER_MS_MAX)).unref();
   };
   wait(ms);
   return () => clearTimeout(timer);

@@ -4,7 +4,7 @@
 
 import { covers, join, type Labels } from "../base/labels.ts";
 import type { Stored, StoredFreeze, StoredTaint } from "../store/port.ts";
-import { type CallKey, type Change, HOST, type TaintScope } from "../store/records.ts";
+import { type CallKey, type Change, type GrantUses, HOST, type TaintScope } from "../store/records.ts";
 
 /** In place of the call that raised a taint, where nobody knows it any more. */
 const BY_RESTORE: CallKey = { role: HOST.role, session: "restore", call: 0n };
@@ -22,6 +22,8 @@ export function changesOfRestore(
     ...takenBack(backup),
     ...raised(taints, [...(replaced?.taints ?? [])]),
     ...frozenAgain(frozen, [...(replaced?.frozen ?? [])]),
+    ...usedAgain([...backup.uses], [...(replaced?.uses ?? [])]),
+    ...refusedAgain(backup, replaced, nowMs),
   ];
 }
 
@@ -83,4 +85,25 @@ function frozenAgain(now: readonly StoredFreeze[], before: readonly StoredFreeze
   return before
     .filter((freeze) => !isFrozen(freeze))
     .map(({ role, session }) => ({ kind: "frozen", role, session, frozen: true, by: HOST }));
+}
+
+/** What was used up stays used up. */
+function usedAgain(now: readonly GrantUses[], before: readonly GrantUses[]): Change[] {
+  const known = new Map(now.map((uses) => [uses.grant, uses]));
+  return before
+    .filter((uses) => {
+      const has = known.get(uses.grant);
+      return has === undefined || uses.sinceMs > has.sinceMs || uses.used > has.used;
+    })
+    .map((uses) => ({ kind: "grant_used", grant: uses.grant, uses }));
+}
+
+/** What was refused since stays refused for as long as it was. */
+function refusedAgain(backup: Stored, replaced: Stored | undefined, nowMs: number): Change[] {
+  const known = new Set([...backup.approvals].filter(({ state }) => state === "refused").map(({ id }) => id));
+  return [...(replaced?.approvals ?? [])]
+    .filter(
+      ({ id, state, refusedUntilMs = 0 }) => state === "refused" && nowMs < refusedUntilMs && !known.has(id),
+    )
+    .map((approval) => ({ kind: "approval", approval }));
 }

@@ -8,6 +8,7 @@ import {
   constants,
   fstatSync,
   ftruncateSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readSync,
@@ -38,6 +39,8 @@ export function openStateDirectory(path: string, libc: Libc | undefined): Result
   if (!prepared.ok) return fault(prepared.fault.sentence);
   const checked = checkOurs(path, uid);
   if (!checked.ok) return fault(checked.fault.sentence);
+  const planted = checkFiles(path, uid);
+  if (!planted.ok) return fault(planted.fault.sentence);
   if (libc === undefined)
     return fault(`${JSON.stringify(path)} can't be locked against a second daemon: koffi did not load.`);
   const locked = lock(path, libc);
@@ -89,6 +92,23 @@ function checkOurs(path: string, uid: number): Result<void, PathFault> {
     path,
     `can be entered by others than its owner: chmod 0700 ${JSON.stringify(path)}`,
   );
+}
+
+/** What we write to, where it is there: others may have put it there while the directory was open to them. */
+const OUR_FILES = [LOCK_FILE, "state.mdb", "state.mdb-lock", "reserve"];
+
+function checkFiles(directory: string, uid: number): Result<void, PathFault> {
+  for (const name of OUR_FILES) {
+    const path = join(directory, name);
+    const stats = lstatSync(path, { throwIfNoEntry: false });
+    if (stats === undefined || (stats.isFile() && stats.uid === uid && stats.nlink === 1)) continue;
+    return pathFault(
+      "foreign_owner",
+      path,
+      `is not a plain file of this daemon's user (uid ${uid}): somebody else may have put it there. Move it away.`,
+    );
+  }
+  return ok(undefined);
 }
 
 /** The file stays when it is released: one that is removed lets two hold "the" lock. */

@@ -135,11 +135,10 @@ export class DurableStore implements Store {
   }
 
   /**
-   * A call in memory is not waited for, nor is what only the audit is told: unless something of the same
-   * call does wait, since its parts go out in order.
+   * A call in memory is not waited for: unless something of the same call does wait, since its parts go
+   * out in order.
    */
   #waitsFor(change: Change): boolean {
-    if (change.kind === "audit") return false;
     const record = callOf(change);
     return record === undefined || record.durable || this.#waiting.has(record);
   }

@@ -1,6 +1,6 @@
 // Group commit: what is committed while a batch is being written gathers into the next one. When a
 // batch is done, who is told what, and what happens while the disk takes nothing. What a change
-// leaves in a batch is the ledger's (ledger.ts).
+// leaves in a batch is the ledger's.
 // Invariant: a batch holds or fails as a whole, batches take effect in order, and `done` is called in
 // the order of the commits among all that wait.
 

@@ -2,7 +2,7 @@
 // the event loop. One transaction a batch; the buffers of batches are used again.
 // Invariant: a read sees every batch that was called back before.
 
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -10,6 +10,7 @@ import { Worker } from "node:worker_threads";
 import { fault, ok, type Result } from "../base/faults.ts";
 import type { Engine, EngineFault, Entry, KeyRange } from "./engine.ts";
 import { type Environment, lmdbCode, openEnvironment, STATE_FILE } from "./lmdb_environment.ts";
+import { unfitFile } from "./lmdb_file.ts";
 import type { BatchAnswer, BatchRequest, WorkerData } from "./lmdb_messages.ts";
 import { WriteBatch } from "./write_batch.ts";
 
@@ -18,6 +19,8 @@ const BUFFER_BYTES = 1_048_576;
 const SPARE_BUFFERS_MAX = 3;
 /** A buffer that one large batch has made larger is let go. */
 const SPARE_BYTES_MAX = 4 * BUFFER_BYTES;
+
+const REMEDY = "put a backup in its place with `callgate restore`, or move it away to begin anew.";
 
 export interface LmdbOptions {
   /** Exists and is the daemon's alone. */
@@ -41,6 +44,8 @@ export class LmdbEngine implements Engine {
     const path = join(directory, STATE_FILE);
     let environment: Environment;
     try {
+      const unfit = existsSync(path) ? unfitFile(path) : undefined;
+      if (unfit !== undefined) return fault(`it is damaged, or no state of callgate's (${unfit}): ${REMEDY}`);
       environment = openEnvironment(path);
     } catch (error) {
       return fault(`it can't be opened (${lmdbCode(error)}).`);
@@ -152,9 +157,12 @@ function bounds({ from, to, reverse = false, limit }: KeyRange) {
 function started(worker: Worker): Promise<string | undefined> {
   return new Promise((resolve) => {
     const failed = (error: unknown) => resolve(lmdbCode(error));
+    const ended = () => resolve("ended");
     worker.once("error", failed);
+    worker.once("exit", ended);
     worker.once("message", () => {
       worker.off("error", failed);
+      worker.off("exit", ended);
       resolve(undefined);
     });
   });

@@ -29,8 +29,7 @@ export interface Store {
   /**
    * Writes all changes in one transaction; transactions take effect in the order of the calls, and
    * `done` is called in that order too, once they are durable (in memory: before `commit` returns).
-   * Changes of calls with `durable` false, and audit records beside nothing else, are not waited for while the
-   * store is `ok`. `reserved`: an operator's, which may use the space that is kept back.
+   * Changes of calls with `durable` false are not waited for while the store is `ok`. `reserved`: an operator's, which may use the space that is kept back.
    */
   commit(changes: readonly Change[], done: Committed, reserved?: boolean): void;
 

@@ -109,7 +109,7 @@ describe("the state directory", () => {
     const path = join(place, "state");
     mkdirSync(join(path, "lock"), { recursive: true });
     chmodSync(path, 0o700);
-    expect(sentence(path)).toMatch(/lock" can't be opened or written \(EISDIR\)/);
+    expect(sentence(path)).toMatch(/lock" is not a plain file of this daemon's user/);
   });
 
   it("is refused where it can't be locked, since two daemons would run one call twice", () => {
