@@ -31,6 +31,7 @@ import { takeRequest } from "./pipeline.ts";
 import { receiveError, receiveResponse } from "./receive.ts";
 import { recover } from "./recovery.ts";
 import { RuntimeGrants } from "./runtime_grants.ts";
+import { Turns } from "./turns.ts";
 import { abandon, attempt, type Blamed, faultFields } from "./writing.ts";
 
 export interface BrokerEffects {
@@ -92,6 +93,7 @@ export class Broker {
       grants: new RuntimeGrants(),
       approvals,
       doubts: new Doubts(effects.store),
+      turns: new Turns(effects.clock),
       quotaOf: (role) => this.#quota(role),
       startedAtMs: effects.clock.nowMs(),
       runtime: { policy, index: indexGrants(policy), stale: undefined },

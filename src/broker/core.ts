@@ -21,6 +21,7 @@ import type { Doubts } from "./doubts.ts";
 import type { LiveCalls, Peer } from "./live.ts";
 import type { Peers } from "./peers.ts";
 import type { RuntimeGrants } from "./runtime_grants.ts";
+import type { Turns } from "./turns.ts";
 
 /** The policy in force and what was made of it at load. */
 export interface Runtime {
@@ -52,6 +53,8 @@ export interface Core {
   readonly doubts: Doubts;
   /** Denials and refused peers, counted where they repeat; the chain's head in the log. */
   readonly audit: AuditTrail;
+  /** What the broker's own tools read, one in a turn for each role. */
+  readonly turns: Turns;
   /** What a role of the policy in force may take. */
   readonly quotaOf: (role: string) => Quota;
   /** Loaded when a grant that somebody adds, or one from the store, has a condition. */

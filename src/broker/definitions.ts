@@ -3,7 +3,7 @@
 // pinned, and every other definition of that name is out of service.
 
 import { BUILTIN_PREFIX, isToolName } from "../base/ids.ts";
-import { type Json, type JsonObject, jsonText, parseJsonObject } from "../base/json.ts";
+import { type Json, type JsonObject, jsonText, jsonTextInOrder, parseJsonObject } from "../base/json.ts";
 import { ARGUMENTS_LIMITS } from "../base/limits.ts";
 import type { Digest } from "../base/ports.ts";
 import type { Policy, RolePolicy, ToolPolicy } from "../policy/policy.ts";
@@ -97,8 +97,10 @@ export class Definitions {
     ) {
       return `\`description\` must be a string of at most ${DESCRIPTION_CHARS_MAX} characters`;
     }
-    const text = jsonText(announced);
-    if (text.length > DEFINITION_CHARS_MAX)
+    // First as it was sent: the canonical form of `1e308` is sixty times as long.
+    const tooLong = jsonTextInOrder(announced).length > DEFINITION_CHARS_MAX;
+    const text = tooLong ? "" : jsonText(announced);
+    if (tooLong || text.length > DEFINITION_CHARS_MAX)
       return `a definition must be at most ${DEFINITION_CHARS_MAX} characters of JSON`;
     const schema = await readSchema(members.get("schema"));
     if (typeof schema === "string") return schema;

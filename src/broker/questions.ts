@@ -68,7 +68,7 @@ export function ask(core: Core, routed: Routed, asking: Asking, authorized: Auth
   const refused = refusedBefore(core, session, equal, admitted.nowMs);
   if (refused !== undefined) return refused;
   const same = core.approvals.same({ session }, equal, admitted.asker.peer.connection.peer?.uid);
-  if (same !== undefined) return follow(core, same, routed);
+  if (same !== undefined && !expireIfDue(core, same)) return follow(core, same, routed);
   const paused = questionsPaused(core, session, admitted.nowMs);
   if (paused !== undefined) return paused;
   const limit = core.approvals.limitReached(role.name, session.id, role.limits, admitted.nowMs);

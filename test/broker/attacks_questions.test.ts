@@ -7,6 +7,8 @@ import { serving } from "./grants_rig.ts";
 import { withRig } from "./rig.ts";
 
 const TTL_MS = 900_000;
+const MAIL = 'users = ["callgate-mail"]\noperator = true';
+const MAIL_ONLY = 'users = ["callgate-mail"]';
 const TWO_USERS = ASKING.replace(
   '[roles.agent]\nusers = ["agent"]',
   '[roles.agent]\nusers = ["agent", "callgate-frontend"]',
@@ -60,7 +62,11 @@ describe("a question of another user of the same role", () => {
   it("is not shown: its arguments are that user's", () =>
     withRig(TWO_USERS, async (rig) => {
       serving(rig);
-      const [mine, theirs, operator] = [rig.peer("agent"), rig.peer("agent", { uid: 1005 }), new Approver(rig)];
+      const [mine, theirs, operator] = [
+        rig.peer("agent"),
+        rig.peer("agent", { uid: 1005 }),
+        new Approver(rig),
+      ];
       await put(rig, mine, "pay", { to: "CANARY" });
       const { approval } = await operator.look();
       const listed = await put(rig, theirs, "callgate.approvals.list", {});
@@ -94,7 +100,7 @@ describe("who watches", () => {
       serving(rig);
       const watching = rig.peer("mail").ask("callgate.approvals.watch", {});
       await rig.settle();
-      await rig.reloadWith(ASKING.replace('users = ["callgate-mail"]\noperator = true', 'users = ["callgate-mail"]'));
+      await rig.reloadWith(ASKING.replace(MAIL, MAIL_ONLY));
       await put(rig, rig.peer("agent"), "pay", { to: "CANARY" });
       await rig.settle();
       expect(watching.json["approvals"]).toEqual([]);
@@ -105,10 +111,28 @@ describe("who watches", () => {
       serving(rig);
       const watching = rig.peer("mail").ask("callgate.approvals.watch", {});
       await rig.settle();
-      await rig.reloadWith(`${ASKING}[[grants]]\nid = "no"\nrole = "mail"\ntools = ["callgate.*"]\neffect = "deny"\n`);
+      await rig.reloadWith(
+        `${ASKING}[[grants]]\nid = "no"\nrole = "mail"\ntools = ["callgate.*"]\neffect = "deny"\n`,
+      );
       await put(rig, rig.peer("agent"), "pay", { to: "CANARY" });
       await rig.settle();
       expect(watching.end).toBe("denied denied_by_grant");
+    }));
+});
+
+describe("who was an operator when it asked", () => {
+  it("freezes nobody once a reload has taken that away while its call was being written", () =>
+    withRig(ASKING, async (rig) => {
+      const { ran } = serving(rig);
+      const [agent, mail] = [rig.peer("agent"), rig.peer("mail")];
+      rig.store.mode = "held";
+      const frozen = mail.ask("callgate.freeze", { role: "agent" });
+      await rig.settle();
+      await rig.reloadWith(ASKING.replace(MAIL, MAIL_ONLY));
+      await rig.releaseAll();
+      rig.store.mode = "at_once";
+      await put(rig, agent, "free", {});
+      expect([frozen.end, ran]).toEqual(["failed bad_arguments", ["free {}"]]);
     }));
 });
 
@@ -119,7 +143,9 @@ describe("a question that is void", () => {
       const [agent, approver] = [rig.peer("agent"), new Approver(rig)];
       await put(rig, agent, "pay", { to: "eve", amount: 1_000_000 }, { call: 1n });
       const shown = await approver.look();
-      await rig.reloadWith(`${ASKING}[[grants]]\nid = "no"\nrole = "agent"\ntools = ["pay"]\neffect = "deny"\n`);
+      await rig.reloadWith(
+        `${ASKING}[[grants]]\nid = "no"\nrole = "agent"\ntools = ["pay"]\neffect = "deny"\n`,
+      );
       await approver.approve(shown);
       await rig.reloadWith(ASKING);
       await put(rig, agent, "free", { to: "harmless" }, { call: 1n });

@@ -88,18 +88,25 @@ describe("the words of a grant that a tainted role gave", () => {
 
 describe("a call that was denied before and then ran", () => {
   it("is not shown as denied", () =>
-    withRig(`${ASKING}[[grants]]\nid = "no"\nrole = "agent"\ntools = ["free"]\neffect = "deny"\n`, async (rig) => {
-      const { ran } = serving(rig);
-      const [agent, operator] = [rig.peer("agent"), rig.peer("operator")];
-      await put(rig, agent, "free", {}, { call: 1n });
-      await put(rig, agent, "free", {}, { call: 2n });
-      await rig.pass(1);
-      await rig.reloadWith(ASKING);
-      await put(rig, agent, "free", {}, { call: 2n });
-      expect(ran).toHaveLength(1);
-      const shown = await put(rig, operator, "callgate.calls.show", { role: "agent", session: "s", call: "2" });
-      expect([shown.json["status"], shown.json["decision"]]).toEqual(["result", null]);
-    }));
+    withRig(
+      `${ASKING}[[grants]]\nid = "no"\nrole = "agent"\ntools = ["free"]\neffect = "deny"\n`,
+      async (rig) => {
+        const { ran } = serving(rig);
+        const [agent, operator] = [rig.peer("agent"), rig.peer("operator")];
+        await put(rig, agent, "free", {}, { call: 1n });
+        await put(rig, agent, "free", {}, { call: 2n });
+        await rig.pass(1);
+        await rig.reloadWith(ASKING);
+        await put(rig, agent, "free", {}, { call: 2n });
+        expect(ran).toHaveLength(1);
+        const shown = await put(rig, operator, "callgate.calls.show", {
+          role: "agent",
+          session: "s",
+          call: "2",
+        });
+        expect([shown.json["status"], shown.json["decision"]]).toEqual(["result", null]);
+      },
+    ));
 });
 
 describe("settling", () => {
@@ -114,13 +121,20 @@ describe("settling", () => {
       expect(files.requests).toHaveLength(1);
       await rig.restart();
       await rig.reloadWith(
-        ASKING.replace('[roles.agent]\nusers = ["agent"]', '[roles.agent]\nusers = ["callgate-frontend"]').replace(
-          '[roles.other]\nusers = ["agent"]',
-          '[roles.other]\nusers = ["callgate-frontend"]',
-        ).replace('users = ["callgate-mail"]', 'users = ["agent"]'),
+        ASKING.replace('[roles.agent]\nusers = ["agent"]', '[roles.agent]\nusers = ["callgate-frontend"]')
+          .replace('[roles.other]\nusers = ["agent"]', '[roles.other]\nusers = ["callgate-frontend"]')
+          .replace('users = ["callgate-mail"]', 'users = ["agent"]'),
       );
       const self = rig.peer("mail", { uid: 1001 });
-      const args = { role: "agent", session: "s", call: "1", as: "result", text: "fine", class: "public", untrusted: false };
+      const args = {
+        role: "agent",
+        session: "s",
+        call: "1",
+        as: "result",
+        text: "fine",
+        class: "public",
+        untrusted: false,
+      };
       const settled = await put(rig, self, "callgate.calls.settle", args);
       expect(settled.end).toBe("failed bad_arguments");
       const other = await put(rig, rig.peer("operator"), "callgate.calls.settle", args);

@@ -9,7 +9,7 @@ import { Socket } from "node:net";
 import { Worker } from "node:worker_threads";
 
 /** What the parent says and hears over the process's channel. */
-export type Order = { readonly armAt: number } | "disarm";
+export type Order = { readonly armAt: number; readonly lies: boolean } | "disarm";
 export interface Passed {
   readonly passed: number;
 }
@@ -34,8 +34,8 @@ function pause(): void {
   Atomics.wait(clock, 0, 0, Math.random() * MIDDLE_MS_MAX);
 }
 
-/** With CRASH_LIES the store says that all is written and writes nothing: what a test of these tests wants to see found. */
-const lies = process.env["CRASH_LIES"] !== undefined;
+/** The store says that all is written and writes nothing: what a test of these tests wants to see found. */
+let lies = false;
 
 const { postMessage } = Worker.prototype;
 Worker.prototype.postMessage = function (this: Worker, ...sent: Parameters<Worker["postMessage"]>) {
@@ -65,8 +65,9 @@ Socket.prototype.write = function (this: Socket, chunk: Uint8Array | string, ...
 } as Socket["write"];
 
 process.on("message", (order: Order) => {
-  armedAt = order === "disarm" ? undefined : order.armAt;
   process.send?.({ passed } satisfies Passed);
+  armedAt = order === "disarm" ? undefined : order.armAt;
+  lies = order !== "disarm" && order.lies;
   if (order !== "disarm") passed = 0;
 });
 process.channel?.unref();

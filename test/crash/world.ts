@@ -85,14 +85,15 @@ export class World {
   operator!: CrashPeer;
   /** How often each call reached the provider, by session and call. */
   readonly runs = new Map<string, number>();
+  /** An armed daemon's store says that all is written and writes nothing. */
+  lies = false;
   #given: (() => void)[] = [];
   #nextCall = 0n;
 
-  /** `env`: of its first daemon. */
-  static async start(env: NodeJS.ProcessEnv = {}): Promise<World> {
+  static async start(): Promise<World> {
     const place = new Place("");
     writeFileSync(place.config, CONFIG, { mode: 0o644 });
-    const world = new World(place, await startDaemon(place, env));
+    const world = new World(place, await startDaemon(place));
     await world.#connect();
     return world;
   }
@@ -124,7 +125,7 @@ export class World {
 
   /** From now on the daemon dies at the `at`-th point; Infinity: never, and they are counted. */
   async arm(at: number): Promise<void> {
-    await this.#order({ armAt: Number.isFinite(at) ? at : 0 });
+    await this.#order({ armAt: Number.isFinite(at) ? at : 0, lies: this.lies });
   }
 
   /** How many points it has passed since; undefined: it died. */

@@ -149,7 +149,7 @@ inline hear(c, m) {
     assert(heard[c] == NO_MESSAGE || heard[c] == m || (heard[c] == OUTCOME_UNKNOWN && m == SETTLED));
     assert(m != ANSWER || runs[0] + runs[1] > 0);
     assert(m != APPROVAL_REFUSED || question[0] == REFUSED || question[1] == REFUSED);
-    assert(m != APPROVAL_EXPIRED || question[0] == EXPIRED || question[1] == EXPIRED);
+    assert(m != APPROVAL_EXPIRED || runs[0] + runs[1] == 0);
     heard[c] = m
   :: waiting[c] && m == OUTCOME_UNKNOWN ->
     assert(kept[c] == INTENT);
@@ -304,6 +304,9 @@ end:
         move(c, ASKING, by_expired, ENDED);
         ending[c] = APPROVAL_EXPIRED;
         hand_over(c, EXPIRY)
+      :: late[c] && stage[c] == ANSWERING && ending[c] == NO_MESSAGE ->   // the answer is not written in time: it runs nothing
+        move(c, ANSWERING, by_end, ENDED);
+        ending[c] = APPROVAL_EXPIRED
       :: landed(c, THE_QUESTION) ->
         told(c);
         if
@@ -344,7 +347,8 @@ end:
         told(c);
         answer_approver(c, LOST, PENDING);
         if
-        :: stage[c] == ENDED -> hand_over(c, WITHDRAWAL)
+        :: stage[c] == ENDED && ending[c] == APPROVAL_EXPIRED -> hand_over(c, EXPIRY)
+        :: stage[c] == ENDED && ending[c] == CANCELLED -> hand_over(c, WITHDRAWAL)
         :: else -> move(c, ANSWERING, by_unwritten, ASKING)
         fi
       :: failed(c, EXPIRY) || failed(c, WITHDRAWAL) || failed(c, VOIDING) ->

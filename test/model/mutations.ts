@@ -53,11 +53,11 @@ export const MUTATIONS: readonly Mutation[] = [
     changes: [
       [
         "idle(c) && kept[c] == INTENT -> m = OUTCOME_UNKNOWN",
-        "idle(c) && kept[c] == INTENT -> kept[c] = NOTHING; begin(c, RECORDING); hand_over(c, THE_INTENT)",
+        "idle(c) && kept[c] == INTENT -> kept[c] = NOTHING; told(c); begin(c, RECORDING); hand_over(c, THE_INTENT)",
       ],
     ],
     bounds: { ...AGAIN, CRASHES: 1 },
-    found: "assert(runs[c] == 1)",
+    found: "assert(runs[c] == 0)", // it is even told that nothing ran
   },
   {
     harm: "a call that has ended is run again when it is asked again",
@@ -122,11 +122,11 @@ export const MUTATIONS: readonly Mutation[] = [
     found: "assert(!late[c])",
   },
   {
-    harm: "the expiry ends a call whose approval is just being written",
+    harm: "a call that has expired while its approval was being written runs all the same",
     changes: [
       [
-        ":: landed(c, THE_QUESTION) ->",
-        ":: late[c] && stage[c] == ANSWERING -> move(c, ANSWERING, by_end, ENDED); ending[c] = APPROVAL_EXPIRED\n      :: landed(c, THE_QUESTION) ->",
+        ":: stage[c] == ENDED -> hand_over(c, THE_OUTCOME)",
+        ":: stage[c] == ENDED && ending[c] != APPROVAL_EXPIRED -> hand_over(c, THE_OUTCOME)\n        :: stage[c] == ENDED && ending[c] == APPROVAL_EXPIRED -> runs[c]++; hand_over(c, THE_OUTCOME)",
       ],
     ],
     bounds: CALM,

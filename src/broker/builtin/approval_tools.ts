@@ -82,6 +82,8 @@ async function watch(core: Core, call: BuiltinCall): Promise<BuiltinOutcome> {
     if (waiting === undefined)
       return fault(callFault("capacity", `Too many watch the questions already. ${NOTHING_RAN}`));
     await waiting;
+    // All are woken at once, and each list takes its time.
+    await new Promise<void>((begin) => core.turns.take(call.role.name, begin));
   }
   // Meanwhile a reload may have changed what the role may see.
   return list(core, { ...call, role: roleOf(core, call.peer.connection) ?? call.role });

@@ -2,7 +2,7 @@
 // the taint, what an approval that is remembered would cover. What is long is cut in lists, never where it
 // is decided.
 
-import { type Json, type JsonObject, jsonText, parseJsonObject } from "../../base/json.ts";
+import { type Json, type JsonObject, jsonTextInOrder, parseJsonObject } from "../../base/json.ts";
 import { join, type Labels } from "../../base/labels.ts";
 import { ARGUMENTS_LIMITS } from "../../base/limits.ts";
 import type { ApprovalRecord, CallKey, CallRecord } from "../../store/records.ts";
@@ -19,8 +19,10 @@ import { sessionLabels } from "./visibility.ts";
 /** Characters of a destination's value in a list. */
 const LISTED_CHARS = 200;
 /** How many calls are looked at, and shown, that changed the same store since. */
-const STORE_CALLS_READ = 2000;
+const STORE_CALLS_READ = 1000;
 const STORE_CALLS_SHOWN = 32;
+/** Characters of their arguments that are looked through for the item; beyond, it may be any. */
+const STORE_CHARS_READ = 262_144;
 
 /** Labels of what a question shows: its words are its caller's, who had been given this; its grants' are their writers'. */
 export function questionLabels(core: Core, { key, taint, grants }: ApprovalRecord): Labels {
@@ -111,7 +113,7 @@ function shortDestinations(core: Core, question: ApprovalRecord) {
 }
 
 function cut(value: Json): unknown {
-  const text = typeof value === "string" ? value : jsonText(value);
+  const text = typeof value === "string" ? value : jsonTextInOrder(value);
   if (text.length <= LISTED_CHARS) return plain(value);
   return `${text.slice(0, LISTED_CHARS).toWellFormed()}…`;
 }
@@ -166,22 +168,31 @@ function storeChanges(core: Core, question: ApprovalRecord, args: JsonObject) {
   const item = storeItem(tool, args);
   const found: (CallKey & { readonly tool: string; readonly at_ms: number })[] = [];
   let read = 0;
+  const room = { chars: STORE_CHARS_READ };
   for (const record of core.store.calls()) {
     read += 1;
     const older = record.state === "ended" && record.endedAtMs < question.askedAtMs;
     if (older || read > STORE_CALLS_READ || found.length >= STORE_CALLS_SHOWN) break;
-    if (!changes(core, record, tool.store, item) || isSame(record.key, question.key)) continue;
+    if (!changes(core, record, tool.store, item, room) || isSame(record.key, question.key)) continue;
     const at = record.state === "ended" ? record.endedAtMs : record.askedAtMs;
     found.push({ ...shownKey(record.key), tool: record.tool, at_ms: at });
   }
   return found;
 }
 
-function changes(core: Core, record: CallRecord, store: string, item: string | undefined): boolean {
+function changes(
+  core: Core,
+  record: CallRecord,
+  store: string,
+  item: string | undefined,
+  room: { chars: number },
+): boolean {
   const located = locate(core, record.tool);
   if (!located.ok || located.value.tool.effect === "read" || located.value.tool.store !== store) return false;
   if (record.status === "denied") return false;
   if (item === undefined || located.value.tool.storeKey === undefined) return true;
+  if (record.arguments.length > room.chars) return true;
+  room.chars -= record.arguments.length;
   const other = storeItem(located.value.tool, argumentsOf(record.arguments));
   return other === undefined || other === item;
 }

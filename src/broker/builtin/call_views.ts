@@ -14,7 +14,7 @@ import { joinAll, LIMIT, rowsMax } from "./listing.ts";
 import { namedRole, namedSessionId, sessionLabels } from "./visibility.ts";
 
 /** Records looked at for one list, so that a filter that nothing matches holds nobody up. */
-const SCANNED_MAX = 20_000;
+const SCANNED_MAX = 2000;
 /** Characters of recorded messages that are shown of a call. */
 const MESSAGE_CHARS_MAX = 262_144;
 

@@ -7,7 +7,7 @@ import type { RolePolicy, ToolPolicy } from "../../policy/policy.ts";
 import type { Session } from "../../session/sessions.ts";
 import type { Admitted } from "../admit.ts";
 import { deniedMessage, failedMessage, NOTHING_RAN, resultMessage } from "../answer.ts";
-import { answer } from "../asking.ts";
+import { answer, waits } from "../asking.ts";
 import { type Authorized, authorizeCounted, decisionRecord, sessionDenial } from "../authorize.ts";
 import { type Builtin, type BuiltinCall, type BuiltinOutcome, type Core, roleOf } from "../core.ts";
 import { endCall, failCall, raise } from "../deliver.ts";
@@ -37,7 +37,10 @@ export function runBuiltin(core: Core, builtin: Builtin, cleared: Cleared): void
   const call: BuiltinCall = { peer: asker.peer, role, session, key, args: admitted.args };
   if (builtin.effect === "read") {
     core.audit.allowedRead(decisionRecord(key, authorized.subject, authorized.decision));
-    read(core, builtin, call, asker, authorized, core.grants.use(authorized.decision, admitted.nowMs));
+    const used = core.grants.use(authorized.decision, admitted.nowMs);
+    core.turns.take(role.name, () =>
+      attempt(core, asker, () => read(core, builtin, call, asker, authorized, used)),
+    );
   } else
     recordIntent(core, admitted, session, builtinTool(builtin), authorized, inBroker(core, builtin, call));
 }
@@ -66,7 +69,9 @@ function read(
   authorized: Authorized,
   used: Used,
 ): void {
-  settle(core, asker, builtin.run(core, call), (outcome) => {
+  const role = roleOf(core, call.peer.connection);
+  if (!waits(asker) || role === undefined) return used.settled(false);
+  settle(core, asker, builtin.run(core, { ...call, role }), (outcome) => {
     const denied = takenAway(core, call, authorized, used);
     if (denied !== undefined) {
       used.settled(false);
