@@ -217,10 +217,10 @@ function logEnded(core: Core, live: LiveCall, { role, session, call }: CallKey, 
 }
 
 /** Waits on a running call: everything so far, then whatever comes. */
-export function joinCall(core: Core, live: LiveCall, asker: Asker): void {
+export function joinCall(core: Core, live: LiveCall, key: CallKey, asker: Asker): void {
   asker.live = live;
   live.waiting += 1;
-  const changes = [...raise(core, live.session, live.labels, live.key), delivery(live.key, "joined", asker)];
+  const changes = [...raise(core, live.session, live.labels, live.key), delivery(key, "joined", asker)];
   write(core, asker, changes, (unwritten) => {
     if (!waits(asker)) return;
     if (unwritten !== undefined) return answer(core, asker, failedMessage(UNWRITABLE));

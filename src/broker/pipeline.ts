@@ -56,7 +56,7 @@ export function takeRequest(
   const builtin = core.builtins.get(request.tool);
   if (builtin?.effect !== "read") {
     const recalled = recall(core, role, session, admitted);
-    if (recalled.kind === "join") return joinCall(core, recalled.live, asker);
+    if (recalled.kind === "join") return joinCall(core, recalled.live, recalled.record.key, asker);
     if (recalled.kind === "replay") return replayCall(core, session, recalled.record, asker);
     if (recalled.kind === "denied") return deny(core, admitted, recalled.reason, "replay", undefined);
     if (recalled.kind === "failed") return refuse(core, asker, request, recalled.fault);

@@ -88,7 +88,7 @@ function refusedBefore(core: Core, session: Session, equal: string, nowMs: numbe
 }
 
 function questionsPaused(core: Core, session: Session, nowMs: number): Unasked | undefined {
-  const untilMs = core.approvals.refusals.pausedUntilMs(session.role, session.id, nowMs);
+  const untilMs = core.approvals.refusals.pausedUntilMs(session, nowMs);
   if (untilMs === undefined) return undefined;
   const why = `so many questions of this session were refused that it asks none before ${instant(untilMs)}`;
   return { kind: "denied", reason: "approval_refused", row: "questions_paused", why };
@@ -222,7 +222,7 @@ function follow(core: Core, leader: LiveCall, routed: Routed): Unasked | undefin
   if (!quota.hold("queued_bytes_in", bytes)) return failed(capacityFault("queued_bytes_in"));
   leader.keptBytes += bytes;
   core.live.follow(leader, record);
-  joinCall(core, leader, admitted.asker);
+  joinCall(core, leader, record.key, admitted.asker);
   return undefined;
 }
 

@@ -14,7 +14,7 @@ import { type LiveCall, recordOf } from "./live.ts";
 
 export type Recalled =
   | { readonly kind: "fresh" }
-  | { readonly kind: "join"; readonly live: LiveCall }
+  | { readonly kind: "join"; readonly live: LiveCall; readonly record: CallRecord }
   | { readonly kind: "replay"; readonly record: CallRecord }
   | { readonly kind: "denied"; readonly reason: DenyReason }
   | { readonly kind: "failed"; readonly fault: CallFault };
@@ -40,7 +40,7 @@ export function recall(core: Core, role: RolePolicy, session: Session, admitted:
     return failed(
       callFault("capacity", `The role's limit joins is reached. The call goes on. ${MAY_HAVE_RUN}`),
     );
-  return { kind: "join", live };
+  return { kind: "join", live, record };
 }
 
 function belowWatermark(core: Core, key: CallKey): boolean {

@@ -1,14 +1,22 @@
 // What was refused and is not to be asked again for a while, over all sessions of a role; and sessions
-// that were refused so often that they ask nothing for a while. Told from approvals that were refused, so
+// that were refused so often that they ask nothing for a while. Where a role names its own sessions a new name
+// is no clean slate: the whole role is counted and paused as one. Told from approvals that were refused, so
 // that a restart forgets nothing of it.
 // Invariant: bounded for each role; where the bound bites, the refusal that ends first is given up.
 
+import type { Session } from "../session/sessions.ts";
 import type { ApprovalRecord } from "../store/records.ts";
 
 const REFUSALS_KEPT = 1024;
 /** So many refusals of one session within that time pause its questions for as long. */
 export const REFUSALS_TO_PAUSE = 5;
 export const PAUSE_MS = 3_600_000;
+
+/** No session has this id. */
+const ALL_SESSIONS = "";
+
+/** `openedBy` undefined: its caller chose the name. */
+type PausedSession = Pick<Session, "role" | "id" | "openedBy">;
 
 interface RoleRefusals {
   /** By equal digest: until when. */
@@ -30,9 +38,11 @@ export class Refusals {
       refusals.untilMs.set(equal, Math.max(before, refusedUntilMs));
       if (refusals.untilMs.size > REFUSALS_KEPT) giveUpFirst(refusals.untilMs, (untilMs) => untilMs);
     }
-    const times = [...(refusals.times.get(key.session) ?? []), decidedAtMs].sort((a, b) => a - b);
-    refusals.times.set(key.session, times.slice(-REFUSALS_TO_PAUSE));
-    if (refusals.times.size > REFUSALS_KEPT) giveUpFirst(refusals.times, (all) => all.at(-1) ?? 0);
+    for (const session of [ALL_SESSIONS, key.session]) {
+      const times = [...(refusals.times.get(session) ?? []), decidedAtMs].sort((a, b) => a - b);
+      refusals.times.set(session, times.slice(-REFUSALS_TO_PAUSE));
+    }
+    while (refusals.times.size > REFUSALS_KEPT) giveUpFirst(refusals.times, (all) => all.at(-1) ?? 0);
   }
 
   /** Until when an equal call of the role stays refused; undefined: it may be asked. */
@@ -42,8 +52,8 @@ export class Refusals {
   }
 
   /** Until when the session asks nothing; undefined: it may ask. */
-  pausedUntilMs(role: string, session: string, nowMs: number): number | undefined {
-    const times = this.#roles.get(role)?.times.get(session) ?? [];
+  pausedUntilMs({ role, id, openedBy }: PausedSession, nowMs: number): number | undefined {
+    const times = this.#roles.get(role)?.times.get(openedBy === undefined ? ALL_SESSIONS : id) ?? [];
     const [first, last] = [times[0], times.at(-1)];
     if (first === undefined || last === undefined || times.length < REFUSALS_TO_PAUSE) return undefined;
     const untilMs = last + PAUSE_MS;

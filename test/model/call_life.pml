@@ -149,7 +149,7 @@ inline hear(c, m) {
     assert(heard[c] == NO_MESSAGE || heard[c] == m || (heard[c] == OUTCOME_UNKNOWN && m == SETTLED));
     assert(m != ANSWER || runs[0] + runs[1] > 0);
     assert(m != APPROVAL_REFUSED || question[0] == REFUSED || question[1] == REFUSED);
-    assert(m != APPROVAL_EXPIRED || runs[0] + runs[1] == 0);
+    assert(m != APPROVAL_EXPIRED || runs[c] == 0);
     heard[c] = m
   :: waiting[c] && m == OUTCOME_UNKNOWN ->
     assert(kept[c] == INTENT);

@@ -52,7 +52,7 @@ export class Model {
   readonly #untrusted = new Set<Caller>();
   /** By role and equality: until when. */
   readonly #refused = new Map<string, number>();
-  readonly #refusals = new Map<string, number[]>();
+  readonly #refusals = new Map<Caller, number[]>();
   /** Equal calls of a role whose outcome nobody knows. */
   readonly #doubts = new Map<string, Call>();
   #questions = 0;
@@ -127,10 +127,10 @@ export class Model {
     return this.nowMs < (this.#refused.get(equal) ?? 0);
   }
 
-  /** Five refusals of a session within an hour; one that is open already is followed all the same. */
+  /** Five refusals within an hour, of whatever name; a question that is open already is followed all the same. */
   #isPaused(role: Caller, session: string, equal: string): boolean {
     if (this.#open().some((one) => one.equal === equal && one.session === session)) return false;
-    const times = (this.#refusals.get(`${role}:${session}`) ?? []).slice(-5);
+    const times = (this.#refusals.get(role) ?? []).slice(-5);
     const [first, last] = [times[0], times.at(-1)];
     if (times.length < 5 || first === undefined || last === undefined) return false;
     return last - first <= PAUSE_MS && this.nowMs < last + PAUSE_MS;
@@ -168,8 +168,7 @@ export class Model {
   refuse(call: Call): string {
     const until = this.nowMs + (call.question?.refuseForMs ?? 0);
     this.#refused.set(call.equal, Math.max(until, this.#refused.get(call.equal) ?? 0));
-    const key = `${call.role}:${call.session}`;
-    this.#refusals.set(key, [...(this.#refusals.get(key) ?? []), this.nowMs]);
+    this.#refusals.set(call.role, [...(this.#refusals.get(call.role) ?? []), this.nowMs]);
     this.#end(call, "denied approval_refused");
     return "result";
   }

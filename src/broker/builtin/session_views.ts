@@ -66,7 +66,7 @@ function show(core: Core, call: BuiltinCall): BuiltinOutcome {
     role_taint: { taint: role.now, version: role.version, raised_by: raisedBy(call, role.raisedBy) },
     taint_scope: core.runtime.policy.roles.get(session.role)?.taintScope ?? null,
     watermark: watermark ?? null,
-    questions_paused_until_ms: core.approvals.refusals.pausedUntilMs(session.role, session.id, nowMs) ?? null,
+    questions_paused_until_ms: core.approvals.refusals.pausedUntilMs(session, nowMs) ?? null,
     request: session.request ?? null,
   };
   const labels = join(core.sessions.taint(session), session.requestLabels ?? CLEAN);
