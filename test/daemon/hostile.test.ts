@@ -281,13 +281,14 @@ describe("a process killed with -9", () => {
   ])("as a provider, %s, fails the call once and for good", async (_, call, bytes) => {
     const { answered, kill } = await victim("tools", Buffer.alloc(0), bytes);
     const caller = await agent();
-    caller.ask(1n, "slow", {}, call);
+    const args = { call: String(call) }; // one equal to a lost call would be asked about
+    caller.ask(1n, "slow", args, call);
     await answered;
     await kill();
     const first = await finalOf(caller);
     const message = expect.stringMatching(/^provider_lost: .*may have run/);
     expect(first).toMatchObject({ status: "failed", message });
-    caller.ask(2n, "slow", {}, call);
+    caller.ask(2n, "slow", args, call);
     expect(await finalOf(caller)).toEqual(first);
     await caller.close();
     await isSound();
