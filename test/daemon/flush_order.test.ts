@@ -4,6 +4,7 @@
 
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
+import { describeWith } from "../needs.ts";
 import { cleanUp, Daemon, Place } from "./daemon.ts";
 import { trusted } from "./frames.ts";
 import { parseTrace, type SystemCall, Trace } from "./strace.ts";
@@ -66,7 +67,7 @@ taint_max = "restricted"
 taint_untrusted = true
 `;
 
-describe("the trace", () => {
+describeWith(["strace"], "the trace", () => {
   it("tells a call that another thread came in between of, and its end", () => {
     const text = [
       '7 pwrite64(28</s/state/state.mdb>, "ab\\0", 3, 0) = 3',
@@ -204,7 +205,7 @@ function orderOf(
   return valid === undefined ? ["written", "flushed", "left"] : ["written", "flushed", "valid", "left"];
 }
 
-describe("what is relied on is on disk before bytes leave", () => {
+describeWith(["strace"], "what is relied on is on disk before bytes leave", () => {
   it("for a result: the intent before the provider has it, the outcome before the caller has it", async () => {
     const watched = await Watched.start();
     watched.ask("run", "MARK-ARGUMENTS");

@@ -4,8 +4,9 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, expect, it } from "vitest";
 import { type Caller, connect, provide } from "../../src/library.ts";
+import { describeWith } from "../needs.ts";
 import { ECHO } from "./configs.ts";
 import { cleanUp, Daemon, onCleanUp, Place } from "./daemon.ts";
 
@@ -98,7 +99,7 @@ class World {
   }
 }
 
-describe("a full disk", () => {
+describeWith(["mount", "umount"], "a full disk", () => {
   it("runs nothing unrecorded, still answers status, serves operators from what is kept back, and recovers without a restart", async () => {
     const world = await World.start();
     world.fill();
@@ -136,7 +137,7 @@ describe("a full disk", () => {
   });
 });
 
-describe("a state directory that is read-only", () => {
+describeWith(["mount", "umount"], "a state directory that is read-only", () => {
   it("stops the daemon from starting, with a sentence that says so, and not from starting once it is writable", async () => {
     const place = new Place(ECHO);
     const state = mountState(place);

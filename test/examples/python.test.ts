@@ -3,8 +3,9 @@ import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { FakeBroker, FakePeer, result } from "../client/fake_broker.ts";
+import { describeWith } from "../needs.ts";
 
 // The proof that the wire needs no library: two files of Python's standard library.
 
@@ -40,7 +41,7 @@ async function provider(): Promise<FakePeer> {
   return broker.accept();
 }
 
-describe("the Python examples", () => {
+describeWith(["python3"], "the Python examples", () => {
   it("call and serve each other through a broker", async () => {
     const serving = await provider();
     const { done } = python("caller.py", [

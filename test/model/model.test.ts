@@ -5,6 +5,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { FIRST_STAGES, TRANSITIONS } from "../../src/broker/stages.ts";
+import { describeWith } from "../needs.ts";
 import { MUTATIONS, mutate } from "./mutations.ts";
 import { type Bounds, readModel, search } from "./spin.ts";
 
@@ -44,7 +45,7 @@ const FULL_BOUNDS: Readonly<Record<string, Bounds>> = {
 const SEARCH_MS = process.env["CI_FULL"] === "1" ? 1_200_000 : 240_000;
 const searched = process.env["CI_FULL"] === "1" ? { ...BOUNDS, ...FULL_BOUNDS } : BOUNDS;
 
-describe("the model of a call's life", () => {
+describeWith(["spin", "gcc"], "the model of a call's life", () => {
   it("holds in every state, comes to rest from every state, and has no line that nothing reaches", {
     timeout: SEARCH_MS,
   }, async () => {
