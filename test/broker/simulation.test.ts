@@ -2,20 +2,10 @@
 // failing commits, beside a small model that knows what each answer may be.
 
 import { describe, expect, it } from "vitest";
+import { randomOf } from "../seeded.ts";
 import { allow, BASIC } from "./configs.ts";
 import { policyOf, Rig } from "./rig.ts";
 import type { Reply, RigPeer, Served } from "./rig_peer.ts";
-
-/** Mulberry32: the same seed, the same run. */
-function randomOf(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
 
 const WORLD = `${BASIC}[roles.other]\nusers = ["agent"]\n${allow("other-uses", "other", '["free", "read", "callgate.calls.cancel"]')}`;
 const FEWER = WORLD.replace('"free", "callgate.*"', '"callgate.*"');

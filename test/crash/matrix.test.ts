@@ -4,6 +4,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cleanUp } from "../daemon/daemon.ts";
+import { randomOf } from "../seeded.ts";
 import { SCRIPTS, type Script } from "./scripts.ts";
 import type { Call } from "./story.ts";
 import { Story, survives } from "./story.ts";
@@ -16,17 +17,6 @@ const ROUNDS = Number(process.env["CRASH_ROUNDS"] ?? 0);
 const START_POINTS = 8;
 const START_DIES_ONE_IN = 7;
 const ROUND_MS = 20_000;
-
-/** Mulberry32: the same seed, the same sample. */
-function randomOf(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
 
 let world: World;
 

@@ -5,21 +5,9 @@ import { expect } from "vitest";
 import { verifyStored } from "../../src/store/audit_walk.ts";
 import { Rig } from "../broker/rig.ts";
 import type { Reply, RigPeer, Served } from "../broker/rig_peer.ts";
+import { type Random, randomOf } from "../seeded.ts";
 import { type Asked, type Call, Model } from "./model.ts";
 import { CALLERS, type Caller, TIMEOUT_MS, TOML, TOOLS, type Tool, UNTRUSTED } from "./policies.ts";
-
-export type Random = (below: number) => number;
-
-/** Mulberry32: the same seed, the same run. */
-export function randomOf(seed: number): Random {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
 
 interface Tracked {
   readonly asked: Asked;
