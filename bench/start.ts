@@ -17,6 +17,7 @@ const BIN = fileURLToPath(new URL("../dist/bin/callgate.js", import.meta.url));
 const PLAIN = `
 [daemon]
 sockets = "run"
+state = "state"
 [roles.agent]
 anyone = true
 `;

@@ -227,7 +227,7 @@ function storeChanges({ store_changes: changes }: WholeQuestion, nowMs: number):
   const more = changes.length - shown.length;
   return [
     [
-      row("CHANGED SINCE", "The same store was changed after this was asked:"),
+      row("CHANGED SINCE", "Calls that have changed the same store since, or may have:"),
       ...shown,
       ...(more > 0 ? [row("", `and ${counted(more, "more change")}`)] : []),
     ],

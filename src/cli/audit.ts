@@ -7,7 +7,6 @@ import { UsageFault, withCaller } from "./call.ts";
 import type { Flags, Words } from "./command_row.ts";
 import { askBroker, show } from "./operate.ts";
 import { type Dialogue, EXIT, type Terminal } from "./terminal.ts";
-import { localTime } from "./time_text.ts";
 
 /** What a verification came to, as the built-in tells it too. */
 export interface AuditVerdict {
@@ -28,9 +27,10 @@ export interface OfflineAudit {
 
 const CHECKPOINT = /^(?:0|[1-9][0-9]{0,19}):[0-9a-f]{64}$/;
 
+/** Nothing but what `--checkpoint` takes. */
 export function checkpointText(value: unknown): string {
-  const { seq, hash, at_ms: atMs } = value as { seq: string; hash: string; at_ms: number };
-  return `${visibleLine(`${seq}:${hash}`)}  (${localTime(atMs)})\n`;
+  const { seq, hash } = value as { readonly seq: string; readonly hash: string };
+  return `${visibleLine(`${seq}:${hash}`)}\n`;
 }
 
 export async function verifyAudit(

@@ -118,11 +118,17 @@ export async function withCaller(
     return await work(caller);
   } catch (error) {
     if (!(error instanceof CallgateError)) throw error;
-    terminal.err(`callgate: ${error.message}\n${error.code === "lost" ? HINT_LOST : ""}`);
+    terminal.err(`callgate: ${error.message}\n${error.code === "lost" ? HINT_LOST : hintNone(error, reach)}`);
     return error.code === "bad_call" || error.code === "too_large" ? EXIT.usage : EXIT.connection;
   } finally {
     await caller?.close();
   }
+}
+
+function hintNone({ code }: CallgateError, reach: Reach): string {
+  const to = code === "unreachable" ? addressOf(reach) : undefined;
+  if (to === undefined || !("path" in to)) return "";
+  return `  Does the broker run, and is ${visibleLine(JSON.stringify(to.path), 300)} its socket?\n`;
 }
 
 /** @throws UsageFault where no way is given, or one that can be none */
@@ -175,7 +181,9 @@ async function showWhy(
 ): Promise<void> {
   const why = await caller.call("callgate.calls.why", { session, call: call.toString() }, { session }).final;
   if (why.status !== "result") {
-    if (!byPerson) terminal.err("  why: this role may not ask (grant it callgate.calls.why)\n");
+    const mayNot = why.status === "denied" && why.reason === "no_grant";
+    const untold = mayNot ? "this role may not ask (grant it callgate.calls.why)" : "can't be asked now";
+    if (!byPerson) terminal.err(`  why: ${untold}\n`);
     return;
   }
   terminal.err(whyLines(why.content));

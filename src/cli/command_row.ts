@@ -18,7 +18,7 @@ export interface OptionRow {
   /** What `parse` wants, as a sentence. */
   readonly wants?: string;
   readonly choices?: readonly string[];
-  readonly fallback?: string | number;
+  readonly fallback?: { readonly value: string | number; readonly shown: string };
   readonly required?: boolean;
 }
 

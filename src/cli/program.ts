@@ -247,7 +247,7 @@ function addRow(command: Command, row: CommandRow, terminal: Dialogue, run: Fini
 function optionOf({ flags, about, parse, wants, choices, fallback, required }: OptionRow): Option {
   const option = new Option(flags, about).makeOptionMandatory(required === true);
   if (choices !== undefined) option.choices(choices);
-  if (fallback !== undefined) option.default(fallback);
+  if (fallback !== undefined) option.default(fallback.value, fallback.shown);
   if (parse !== undefined) {
     option.argParser((text) => {
       const value = parse(text);

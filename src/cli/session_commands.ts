@@ -49,7 +49,7 @@ export const SESSION_ROWS: readonly CommandRow[] = [
         about: "how long it lives: 90s, 15m, 1h",
         parse: secondsOf,
         wants: WANTS_LENGTH,
-        fallback: 3600,
+        fallback: { value: 3600, shown: "1h" },
       },
     ],
   },

@@ -166,6 +166,6 @@ describe("callgate audit, with a broker", () => {
     const noted = new Desk();
     const answers = { "audit.checkpoint": { seq: "5", hash: head.hash, at_ms: 1_796_040_000_000 } };
     expect(await asked(noted, answers, "checkpoint")).toBe(0);
-    expect(noted.out_).toContain(CHECKPOINT);
+    expect(noted.out_).toBe(`${CHECKPOINT}\n`);
   });
 });

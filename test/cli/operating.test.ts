@@ -217,7 +217,9 @@ describe("callgate call", () => {
     expect(ran).toEqual({
       status: 1,
       out: "",
-      err: "callgate: unreachable: no connection to the broker (ENOENT)\n",
+      err:
+        "callgate: unreachable: no connection to the broker (ENOENT)\n" +
+        `  Does the broker run, and is "${daemon.socket("nobody")}" its socket?\n`,
     });
   });
 
