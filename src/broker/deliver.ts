@@ -173,6 +173,11 @@ const UNWRITABLE = callFault(
   "The broker can't write its records now. The call was not run again.",
 );
 const UNRECORDED = callFault("outcome_unknown", `The outcome could not be written down. ${MAY_HAVE_RUN}`);
+/** Of a call without an outcome that nobody works on any more. */
+const NOBODY_KNOWS = callFault(
+  "outcome_unknown",
+  `The broker ended, or could not write, before the outcome was on record. An operator can settle the call. ${MAY_HAVE_RUN}`,
+);
 const UNRECORDED_ENDING: Ending = failedEnding(UNRECORDED);
 /** Of a call that never had an intent: nobody ran it. */
 export const UNASKED_ENDING: Ending = failedEnding(
@@ -240,7 +245,7 @@ export function replayCall(core: Core, session: Session, record: CallRecord, ask
     if (unwritten !== undefined) return answer(core, asker, failedMessage(UNWRITABLE));
     const final = record.messages.at(-1);
     if (record.state !== "ended" || final === undefined)
-      return answer(core, asker, failedMessage(UNRECORDED));
+      return answer(core, asker, failedMessage(NOBODY_KNOWS));
     for (const message of record.messages.slice(0, -1)) sendPart(asker, message);
     answer(core, asker, final);
   });

@@ -167,7 +167,8 @@ function releasing(
   live.item = storeItem(located.tool, args);
   const runner = onProvider(core, located, question.arguments);
   const used = core.grants.use(authorized.decision, nowMs);
-  const added = grant && core.grants.add(grant, { by, addedAtMs: nowMs, approval: question.id });
+  const added =
+    grant && core.grants.add(grant, { by, labels: CLEAN, addedAtMs: nowMs, approval: question.id });
   const changes: Change[] = [
     { kind: "approval", approval: record },
     ...(added?.changes ?? []),

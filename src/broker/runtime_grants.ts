@@ -3,6 +3,7 @@
 // Invariants: what opens (an allow or ask that comes, a deny or ask that goes) takes effect once it is
 // written, what closes at once. Only an allow leaves by itself: an ask that has ended still denies.
 
+import type { Labels } from "../base/labels.ts";
 import type { Log, Randomness } from "../base/ports.ts";
 import type { Decision } from "../policy/decision.ts";
 import type { Grant } from "../policy/policy.ts";
@@ -15,6 +16,8 @@ export const GRANTS_MAX = 8192;
 
 export interface GrantOrigin {
   readonly by: Actor;
+  /** Of its words: what their writer had been given when it wrote them. */
+  readonly labels: Labels;
   readonly addedAtMs: number;
   /** The approval that it remembers. */
   readonly approval: string | undefined;

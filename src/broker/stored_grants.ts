@@ -34,8 +34,8 @@ interface Restored {
 }
 
 function restored(core: Core, stored: StoredGrant, compiler: ConditionCompiler | undefined): Restored[] {
-  const { by, addedAtMs, approval } = stored;
-  const origin = { by, addedAtMs, approval };
+  const { by, labels, addedAtMs, approval } = stored;
+  const origin = { by, labels, addedAtMs, approval };
   if (stored.when === undefined) return [{ grant: grantOf(stored, undefined), origin }];
   const compiled = compiler?.compile(stored.when);
   if (compiled?.ok) return [{ grant: grantOf(stored, compiled.value), origin }];

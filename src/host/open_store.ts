@@ -57,19 +57,30 @@ async function openIn(
 ): Promise<Result<{ readonly store: DurableStore; readonly close: () => Promise<void> }>> {
   const engine = await LmdbEngine.open({ directory, crashed });
   if (!engine.ok) return engine;
-  const store = await DurableStore.open({
-    engine: engine.value,
-    reserve: reserveFile(directory),
-    clock: (floorMs) => systemClock(undefined, undefined, floorMs),
-    log,
-    random: randomBytes,
-    replayForMs: config.replayForMs,
-    storedBytesMax,
-    auditBounds,
-  });
+  const store = await readable(() =>
+    DurableStore.open({
+      engine: engine.value,
+      reserve: reserveFile(directory),
+      clock: (floorMs) => systemClock(undefined, undefined, floorMs),
+      log,
+      random: randomBytes,
+      replayForMs: config.replayForMs,
+      storedBytesMax,
+      auditBounds,
+    }),
+  );
   if (store.ok) return ok({ store: store.value, close: () => store.value.close() });
   await engine.value.close();
   return store;
+}
+
+/** What the engine throws where its file is damaged, as a sentence. */
+async function readable<T>(load: () => Promise<Result<T>>): Promise<Result<T>> {
+  try {
+    return await load();
+  } catch {
+    return fault("it is damaged and can't be read. Put a backup in its place with `callgate restore`.");
+  }
 }
 
 /** Nothing can be promised any more: the process ends, and the service manager starts another. */

@@ -51,6 +51,8 @@ export async function withStored<T>(
     return known.ok
       ? await work(engine.value)
       : fault(`the store in ${JSON.stringify(path)}: ${known.fault}`);
+  } catch {
+    return fault(`the store in ${JSON.stringify(path)} is damaged and can't be read to its end.`);
   } finally {
     await engine.value.close();
     if (isBackup && !hadLock) rmSync(lock, { force: true }); // it stays one file

@@ -10,7 +10,7 @@ import { Worker } from "node:worker_threads";
 import { fault, ok, type Result } from "../base/faults.ts";
 import type { Engine, EngineFault, Entry, KeyRange } from "./engine.ts";
 import { type Environment, lmdbCode, openEnvironment, STATE_FILE } from "./lmdb_environment.ts";
-import { unfitFile } from "./lmdb_file.ts";
+import { lengthenCut, unfitFile } from "./lmdb_file.ts";
 import type { BatchAnswer, BatchRequest, WorkerData } from "./lmdb_messages.ts";
 import { WriteBatch } from "./write_batch.ts";
 
@@ -46,6 +46,7 @@ export class LmdbEngine implements Engine {
     try {
       const unfit = existsSync(path) ? unfitFile(path) : undefined;
       if (unfit !== undefined) return fault(`it is damaged, or no state of callgate's (${unfit}): ${REMEDY}`);
+      if (existsSync(path)) lengthenCut(path);
       environment = openEnvironment(path);
     } catch (error) {
       return fault(`it can't be opened (${lmdbCode(error)}).`);

@@ -7,7 +7,7 @@ import { fault, ok, type Result } from "../base/faults.ts";
 import type { Engine, EngineFault, Entry, KeyRange } from "./engine.ts";
 import { entriesOf, keysOf } from "./lmdb.ts";
 import { type Environment, lmdbCode, openEnvironment } from "./lmdb_environment.ts";
-import { unfitFile } from "./lmdb_file.ts";
+import { isCutShort, unfitFile } from "./lmdb_file.ts";
 import { WriteBatch } from "./write_batch.ts";
 
 export class LmdbSnapshot implements Engine {
@@ -20,6 +20,7 @@ export class LmdbSnapshot implements Engine {
       if (!statSync(path).isFile()) return fault("NO_FILE");
       const unfit = unfitFile(path);
       if (unfit !== undefined) return fault(unfit);
+      if (isCutShort(path)) return fault("CUT_SHORT");
       return ok(new LmdbSnapshot(path, openEnvironment(path, true)));
     } catch (error) {
       return fault(lmdbCode(error));

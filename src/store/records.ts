@@ -179,6 +179,8 @@ export interface StoredGrant {
   readonly equal: string | undefined;
   readonly reason: string | undefined;
   readonly by: Actor;
+  /** Of its words: what their writer had been given when it wrote them. */
+  readonly labels: Labels;
   readonly addedAtMs: number;
   /** The approval that it remembers; undefined for one that was added. */
   readonly approval: string | undefined;

@@ -3,6 +3,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { CLEAN } from "../../src/base/labels.ts";
 import {
   type GoneReason,
   GRANTS_MAX,
@@ -17,7 +18,7 @@ import type { Actor, Change, GrantUses } from "../../src/store/records.ts";
 import { grant, index, NOW, remembered, subject } from "../policy/grants.ts";
 
 const BY: Actor = { role: "operator", uid: 7 };
-const ORIGIN = { by: BY, addedAtMs: NOW, approval: undefined };
+const ORIGIN = { by: BY, labels: CLEAN, addedAtMs: NOW, approval: undefined };
 
 interface Table {
   readonly grants: RuntimeGrants;

@@ -2,6 +2,7 @@
 // restarts and reloads.
 
 import { beforeAll, describe, expect, it } from "vitest";
+import { CLEAN } from "../../src/base/labels.ts";
 import { loadConditionCompiler } from "../../src/policy/conditions.ts";
 import type { StoredGrant } from "../../src/store/records.ts";
 import { allow, BASIC } from "./configs.ts";
@@ -237,7 +238,7 @@ describe("after a restart", () => {
       ...{ id, role, tools: [tool], sessions: [], effect, when: "of_a_later_version(args)" },
       ...{ taintMax: { class: "restricted", untrusted: true }, aboveTaint: "deny", expiresAtMs: undefined },
       ...{ maxCalls: undefined, remembers: undefined, equal: undefined, reason: "r" },
-      ...{ by: { role: "operator", uid: 1 }, addedAtMs: 0, approval: undefined },
+      ...{ by: { role: "operator", uid: 1 }, labels: CLEAN, addedAtMs: 0, approval: undefined },
     });
     const changes = [
       stored("runtime.allow", "operator", "read", "allow"),

@@ -86,7 +86,7 @@ describe("backup and restore of a real daemon", () => {
     await world.start();
     for (let call = 1n; call <= 5n; call += 1n) await world.ask(call);
     const noted = await world.cli("audit", "checkpoint");
-    const checkpoint = noted.out.split(" ")[0] ?? "";
+    const checkpoint = noted.out.trim();
     expect(
       await world.daemon.event("audit.checkpoint", ({ seq }) => checkpoint.startsWith(`${String(seq)}:`)),
     ).toBeTruthy();

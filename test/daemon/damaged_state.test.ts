@@ -1,6 +1,8 @@
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { verifyState } from "../../src/host/audit_offline.ts";
+import { connect } from "../../src/library.ts";
 import { ECHO } from "./configs.ts";
 import { cleanUp, Daemon, Place } from "./daemon.ts";
 
@@ -22,6 +24,23 @@ describe("a state directory that is not as the daemon left it", () => {
     ["of something else", Buffer.alloc(65_536, "no database ")],
   ])("does not kill it without a word where the state's file is %s: it says so", async (_, bytes) => {
     const place = placeWith((state) => writeFileSync(join(state, "state.mdb"), bytes, { mode: 0o600 }));
+    const refused = await Daemon.start(place, { ready: false });
+    expect(await refused.ended).toBe(78);
+    expect(await refused.errors).toMatch(/damaged.*callgate restore/);
+  });
+
+  it("does not kill it without a word where the state's file was cut: it says so, and so does who verifies it", async () => {
+    const place = new Place(ECHO);
+    const daemon = await Daemon.start(place);
+    const caller = await connect({ to: { path: daemon.socket("agent") } });
+    for (let i = 0; i < 300; i += 1)
+      await caller.call("callgate.calls.cancel", { call: "1", session: "x".repeat(100) }, { session: "s" })
+        .final;
+    await caller.close();
+    expect(await daemon.stop()).toBe(0);
+    const file = join(place.directory, "state", "state.mdb");
+    truncateSync(file, 16_384);
+    expect(await verifyState(join(place.directory, "state"))).toMatch(/CUT_SHORT|damaged/);
     const refused = await Daemon.start(place, { ready: false });
     expect(await refused.ended).toBe(78);
     expect(await refused.errors).toMatch(/damaged.*callgate restore/);

@@ -174,6 +174,7 @@ function grantOf(id: string, effect: StoredGrant["effect"]): StoredGrant {
     equal: undefined,
     reason: undefined,
     by: OPERATOR,
+    labels: CLEAN,
     addedAtMs: 1,
     approval: undefined,
   };

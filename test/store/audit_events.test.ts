@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { CLEAN } from "../../src/base/labels.ts";
 import { EMPTY_HEAD, readBlock, sealBlock } from "../../src/store/audit_chain.ts";
 import { keyedDigest } from "../../src/store/audit_event.ts";
 import { auditEvents } from "../../src/store/audit_events.ts";
@@ -92,6 +93,7 @@ const grant: StoredGrant = {
   equal: "ab".repeat(32),
   reason: "asked by phone",
   by: OPERATOR,
+  labels: CLEAN,
   addedAtMs: 1,
   approval: "a1b2",
 };

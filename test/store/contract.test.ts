@@ -316,6 +316,7 @@ function grantOf(id: string): StoredGrant {
     equal: undefined,
     reason: undefined,
     by: BY,
+    labels: CLEAN,
     addedAtMs: 1,
     approval: undefined,
   };

@@ -31,7 +31,8 @@ async function add(core: Core, call: BuiltinCall): Promise<BuiltinOutcome> {
   const unfit = core.grants.refusal(grant, nowMs);
   const code = core.grants.find(grant.id) === undefined ? "capacity" : "conflict";
   if (unfit !== undefined) return fault(callFault(code, `${unfit}. ${NOTHING_RAN}`));
-  const origin = { by: actorOf(call.peer), addedAtMs: nowMs, approval: undefined };
+  const labels = core.sessions.taint(call.session);
+  const origin = { by: actorOf(call.peer), labels, addedAtMs: nowMs, approval: undefined };
   const content = { grant: grant.id, expires_at_ms: grant.expiresAtMs ?? null };
   return changed(content, core.grants.add(grant, origin));
 }

@@ -1,9 +1,8 @@
 // Labels of what people wrote into grants: reason, condition and id. Those of the config are the owner's;
-// of those made at run time they are what their writer had been given, whichever tool shows them.
+// of those made at run time they are what their writer had been given then, whichever tool shows them.
 
 import { CLEAN, join, type Labels } from "../../base/labels.ts";
 import type { Core } from "../core.ts";
-import type { GrantOrigin } from "../runtime_grants.ts";
 
 const TOP: Labels = { class: "restricted", untrusted: true };
 /** Ids of grants that somebody added begin so, also where they are gone by now. */
@@ -18,16 +17,11 @@ export function grantWordsLabels(core: Core, ids: Iterable<string>): Labels {
 
 function ofGrant(core: Core, id: string): Labels {
   const held = core.grants.find(id);
-  if (held !== undefined) return originLabels(core, held.grant.reason, held.origin);
+  if (held !== undefined) return held.origin.labels;
   return id.startsWith(ADDED_PREFIX) ? TOP : CLEAN;
 }
 
-function originLabels(core: Core, reason: string | undefined, { by, approval }: GrantOrigin): Labels {
-  if (approval !== undefined && reason === undefined) return CLEAN; // all of it is the broker's own
-  return writerLabels(core, by.role);
-}
-
-/** Which session of the writer's role it was is not kept: where they are told apart, it may have been any. */
+/** For words in the audit, which does not say what their writer had been given. Which session of the writer's role it was is not kept: where they are told apart, it may have been any. */
 export function writerLabels(core: Core, writer: string): Labels {
   const role = core.runtime.policy.roles.get(writer);
   return role?.taintScope === "role" ? core.sessions.roleTaint(writer) : TOP;
