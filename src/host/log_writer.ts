@@ -30,6 +30,8 @@ type Outcome = "written" | "full" | "gone" | "broken";
 /** How long a reader that is behind may keep the process from ending. */
 const FLUSH_MS_MAX = 1000;
 const FLUSH_NAP_MS = 10;
+/** Between two writes while lines come all the time. */
+const GATHER_MS = 4;
 /** Before a full pipe, and a descriptor that can't be written, are tried again. */
 const RETRY_MS = 20;
 const RETRY_BROKEN_MS = 1000;
@@ -48,6 +50,7 @@ class Writer implements LineWriter {
   #writing: Buffer | undefined;
   #dropped = 0;
   #asked = false;
+  #wroteAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(fd: number, options: LineWriterOptions) {
     this.#fd = fd;
@@ -64,7 +67,7 @@ class Writer implements LineWriter {
     this.#reportDropped(); // so that it stands where the lines are missing
     this.#lines.push(line);
     this.#linesBytes += bytes;
-    if (!this.#asked) this.#later(0);
+    if (!this.#asked) this.#later(Math.max(0, this.#wroteAtMs + GATHER_MS - performance.now()));
   }
 
   flush(): void {
@@ -76,7 +79,7 @@ class Writer implements LineWriter {
     return this.#linesBytes + (this.#writing?.length ?? 0);
   }
 
-  /** The lines of one turn of the event loop leave in one write. */
+  /** The lines of one turn of the event loop leave in one write; while many come, those of some milliseconds. */
   #later(ms: number): void {
     this.#asked = true;
     const again = () => {
@@ -91,6 +94,7 @@ class Writer implements LineWriter {
 
   /** Writes until nothing waits, or until the descriptor takes no more. */
   #pump(): Outcome {
+    this.#wroteAtMs = performance.now();
     for (;;) {
       this.#writing ??= this.#takeLines();
       if (this.#writing === undefined && !this.#reportDropped()) return "written";
