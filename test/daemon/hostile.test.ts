@@ -53,6 +53,7 @@ async function isSound(): Promise<void> {
     if (role.role !== "operator") expect(role).toMatchObject({ connections: 0, asking: 0, serving: 0 });
   }
   await operator.close();
+  await daemon.event("peer.disconnected", ({ role }) => role === "operator", from);
   // Another's goodbye may come late: what counts is that everybody who came has gone.
   await daemon.event(
     "peer.disconnected",
