@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   copyFileSync,
   cpSync,
   mkdirSync,
@@ -56,6 +57,7 @@ afterAll(() => rmSync(made, { recursive: true, force: true }));
 beforeEach(() => {
   placeAt(mkdtempSync(join(tmpdir(), "callgate-backup-")));
   cpSync(made, place, { recursive: true });
+  chmodSync(state, 0o700); // some releases of Node copy no modes
 });
 
 afterEach(() => rmSync(place, { recursive: true, force: true }));
