@@ -85,7 +85,7 @@ export async function verifyEngine(
   }
 }
 
-const TRIES_MAX = 4;
+const TRIES_MAX = 8;
 
 /** Nothing is written, so nothing goes. */
 function noBounds() {

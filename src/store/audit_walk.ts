@@ -9,7 +9,7 @@ import type { AuditHead, AuditReader } from "./port.ts";
 /** Records of one slice: a few milliseconds. */
 export const SLICE_RECORDS = 512;
 /** Retention may remove what is being read; then it is read again from the new beginning. */
-const TRIES_MAX = 3;
+const TRIES_MAX = 25;
 
 export interface Walk {
   readonly checkpoint: AuditHead | undefined;
