@@ -131,14 +131,14 @@ function addDaemon(program: Command, terminal: Dialogue, run: Finish): void {
     .requiredOption("--config <file>", "the config, in TOML")
     .option("--json", "one JSON object")
     .action(async ({ config, json }: { config: string; json?: boolean }) => {
-      const [{ checkConfig }, { loadConfig }] = await Promise.all([
+      const [{ checkConfig }, { inspectConfig }] = await Promise.all([
         import("./check.ts"),
-        import("../host/config.ts"),
+        import("../host/config_places.ts"),
       ]);
       run.status = await checkConfig({
         path: config,
         json: json === true,
-        load: loadConfig,
+        load: inspectConfig,
         write: terminal.out,
       });
     });

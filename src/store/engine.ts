@@ -23,9 +23,6 @@ export interface KeyRange {
   readonly limit: number;
 }
 
-/** Bytes of a key; longer ones are a broken assumption of the caller's. */
-export const KEY_BYTES_MAX = 511;
-
 export interface Engine {
   /** A copy; what was written last and called back. */
   get(key: Uint8Array): Buffer | undefined;
