@@ -1,7 +1,7 @@
 // The rows of `callgate approvals …`.
 
+import { secondsOf } from "../base/time_text.ts";
 import { type CommandRow, LIMIT_OPTION, type OptionRow, WANTS_LENGTH, wholeNumber } from "./command_row.ts";
-import { secondsOf } from "./time_text.ts";
 
 const FULL: OptionRow = { flags: "--full", about: "long arguments too, whole" };
 

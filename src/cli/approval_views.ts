@@ -3,14 +3,6 @@
 
 import { visibleLine } from "../base/display.ts";
 import {
-  type Actor,
-  callText,
-  labelsText,
-  type Question,
-  type Questions,
-  type WholeQuestion,
-} from "./answers.ts";
-import {
   counted,
   FOLDED,
   type Folding,
@@ -19,9 +11,17 @@ import {
   quoted,
   shownJson,
   UNFOLDED,
-} from "./json_text.ts";
+} from "../base/json_text.ts";
+import { localTime, moment, span } from "../base/time_text.ts";
+import {
+  type Actor,
+  callText,
+  labelsText,
+  type Question,
+  type Questions,
+  type WholeQuestion,
+} from "../client/answers.ts";
 import { textTable } from "./text_table.ts";
-import { localTime, moment, span } from "./time_text.ts";
 import { userText } from "./users.ts";
 
 const SHORT_ID_CHARS = 8;

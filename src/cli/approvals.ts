@@ -2,15 +2,15 @@
 // approved but what has been shown: its digest goes with the answer, and the broker holds it to that.
 
 import { visibleLine } from "../base/display.ts";
+import { FOLDED, shownJson } from "../base/json_text.ts";
+import { localTime, moment, span } from "../base/time_text.ts";
+import type { Question, Questions, WholeQuestion } from "../client/answers.ts";
 import type { Caller } from "../client/caller.ts";
-import type { Question, Questions, WholeQuestion } from "./answers.ts";
 import { wholeQuestion } from "./approval_views.ts";
 import { UsageFault, withCaller } from "./call.ts";
 import type { Flags, Words } from "./command_row.ts";
-import { FOLDED, shownJson } from "./json_text.ts";
 import { askBroker, show } from "./operate.ts";
 import { type Dialogue, EXIT, type Terminal } from "./terminal.ts";
-import { localTime, moment, span } from "./time_text.ts";
 
 const PREFIX_CHARS_MIN = 6;
 

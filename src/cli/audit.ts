@@ -3,19 +3,11 @@
 
 import { open } from "node:fs/promises";
 import { visibleLine } from "../base/display.ts";
+import type { AuditVerdict } from "../client/answers.ts";
 import { UsageFault, withCaller } from "./call.ts";
 import type { Flags, Words } from "./command_row.ts";
 import { askBroker, show } from "./operate.ts";
 import { type Dialogue, EXIT, type Terminal } from "./terminal.ts";
-
-/** What a verification came to, as the built-in tells it too. */
-export interface AuditVerdict {
-  readonly ok: boolean;
-  readonly records: number;
-  readonly first_seq: string;
-  readonly last_seq: string;
-  readonly finding: { readonly kind: string; readonly seq: string; readonly sentence: string } | null;
-}
 
 /** What the host does without a daemon. A string says why it can't, in a sentence for people. */
 export interface OfflineAudit {

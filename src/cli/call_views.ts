@@ -1,23 +1,11 @@
 // How calls look: many as a table, one with its arguments, decision and messages.
 
-import { callText, type Labelled, labelsText } from "./answers.ts";
-import { FOLDED, type Folding, quoted, shownJson, UNFOLDED } from "./json_text.ts";
+import { FOLDED, type Folding, quoted, shownJson, UNFOLDED } from "../base/json_text.ts";
+import { moment, span } from "../base/time_text.ts";
+import { type CallLine, callText, labelsText, type WholeCall, type Why } from "../client/answers.ts";
 import { fields } from "./operate.ts";
 import { labelledLines, textTable } from "./text_table.ts";
-import { moment, span } from "./time_text.ts";
 import { userText } from "./users.ts";
-
-interface CallLine {
-  readonly role: string;
-  readonly session: string;
-  readonly call: string;
-  readonly tool: string;
-  readonly state: string;
-  readonly status: string | null;
-  readonly code: string | null;
-  readonly asked_at_ms: number;
-  readonly ended_at_ms: number | null;
-}
 
 export function callTable(value: unknown, nowMs: number): string {
   const { calls, all_seen: whole } = value as {
@@ -52,16 +40,6 @@ function outcome({ status, code }: Pick<CallLine, "status" | "code">): string {
 function took({ asked_at_ms, ended_at_ms }: CallLine, nowMs: number): string {
   const ms = (ended_at_ms ?? nowMs) - asked_at_ms;
   return ms < 1000 ? `${ms} ms` : span(ms);
-}
-
-interface WholeCall extends CallLine {
-  readonly arguments: string;
-  readonly uid: number | null;
-  readonly labels: Labelled;
-  /** The JSON of each `msg`. */
-  readonly messages: readonly string[];
-  readonly messages_cut?: boolean;
-  readonly decision: unknown;
 }
 
 /** `full` shows long arguments and messages whole. */
@@ -103,16 +81,6 @@ export function cancelledText(value: unknown): string {
   };
   if (!cancelled) return "nothing to cancel: no such call of yours runs or waits\n";
   return told === true ? "cancelled; the provider was told\n" : "cancelled\n";
-}
-
-interface Why {
-  readonly session: string;
-  readonly call: string;
-  readonly denied: string | null;
-  readonly row: string;
-  readonly grant: string | null;
-  readonly reason: string | null;
-  readonly taint: Labelled;
 }
 
 export function whyText(value: unknown): string {

@@ -27,6 +27,8 @@ interface AnyRow {
   readonly words: string;
   readonly about: string;
   readonly options?: readonly OptionRow[];
+  /** `false`: it needs no broker, and takes neither --socket and --session nor --json. */
+  readonly reaches?: false;
   /** Shown below its help. */
   readonly help?: string;
 }

@@ -1,12 +1,12 @@
 // `callgate sessions endorse`: lowers a taint, and only the one that its operator has seen.
 
+import { labelsText, type Tainted } from "../client/answers.ts";
 import type { Caller } from "../client/caller.ts";
-import { labelsText } from "./answers.ts";
 import { confirmed } from "./approvals.ts";
 import { UsageFault, withCaller } from "./call.ts";
 import type { Flags, Words } from "./command_row.ts";
 import { askBroker, show } from "./operate.ts";
-import { endorsedText, type Tainted, wholeSession } from "./session_views.ts";
+import { endorsedText, wholeSession } from "./session_views.ts";
 import { type Dialogue, EXIT } from "./terminal.ts";
 
 export async function endorse(terminal: Dialogue, [session]: Words, flags: Flags): Promise<number> {

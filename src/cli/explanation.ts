@@ -2,31 +2,7 @@
 // role on a line, in the order considered.
 
 import { visibleLine } from "../base/display.ts";
-
-interface Step {
-  readonly grant: string;
-  readonly effect: string;
-  readonly failed: string | null;
-  readonly condition: string | null;
-  readonly condition_error: string | null;
-  readonly expired: boolean;
-  readonly within_taint: boolean | null;
-  readonly spent?: boolean;
-  /** The grant that remembers an approval of this ask. */
-  readonly satisfied_by?: string | null;
-}
-
-interface Explanation {
-  readonly role: string;
-  readonly session: string;
-  readonly taint: { readonly class: string; readonly untrusted: boolean };
-  readonly verdict: string;
-  readonly row: string;
-  readonly reason: string | null;
-  readonly grant: string | null;
-  readonly owner_says: string | null;
-  readonly grants: readonly Step[];
-}
+import type { ExplainedGrant, Explanation } from "../client/answers.ts";
 
 /** `value` is the parsed content that the broker gave. */
 export function explanation(value: unknown): string {
@@ -41,12 +17,12 @@ export function explanation(value: unknown): string {
   return `${lines.map((one) => visibleLine(one, 1000)).join("\n")}\n`;
 }
 
-function line(all: readonly Step[]): (step: Step) => string {
+function line(all: readonly ExplainedGrant[]): (step: ExplainedGrant) => string {
   const width = Math.max(...all.map(({ grant }) => grant.length));
   return (step) => `  ${step.grant.padEnd(width)}  ${step.effect.padEnd(5)}  ${standing(step)}`;
 }
 
-function standing(step: Step): string {
+function standing(step: ExplainedGrant): string {
   switch (step.failed) {
     case "tool":
       return "names other tools";
@@ -65,7 +41,7 @@ function standing(step: Step): string {
   }
 }
 
-function matching(step: Step): string {
+function matching(step: ExplainedGrant): string {
   const notes = [
     step.condition_error === null ? undefined : `(its condition errors: ${step.condition_error})`,
     step.expired ? "but has expired" : undefined,

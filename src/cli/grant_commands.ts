@@ -1,8 +1,8 @@
 // The rows of `callgate grants …`.
 
+import { secondsOf } from "../base/time_text.ts";
 import { type CommandRow, ROLE_OPTION, WANTS_LENGTH, wholeNumber } from "./command_row.ts";
 import { CLASS_OPTION, TRUSTED_OPTION, UNTRUSTED_OPTION } from "./session_commands.ts";
-import { secondsOf } from "./time_text.ts";
 
 export const GRANT_ROWS: readonly CommandRow[] = [
   {

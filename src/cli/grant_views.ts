@@ -1,36 +1,9 @@
 // How grants look: a few lines each, those of the config and those that were added.
 
 import { visibleLine } from "../base/display.ts";
-import type { Actor } from "./answers.ts";
+import { moment, span } from "../base/time_text.ts";
+import type { GrantLine } from "../client/answers.ts";
 import { actorText } from "./approval_views.ts";
-import { moment, span } from "./time_text.ts";
-
-interface GrantLine {
-  readonly id: string;
-  readonly role: string;
-  readonly effect: string;
-  readonly tools: readonly string[];
-  readonly sessions: readonly string[];
-  readonly when: string | null;
-  readonly taint_max: string | null;
-  readonly taint_untrusted: boolean | null;
-  readonly above_taint: string | null;
-  readonly expires_at_ms: number | null;
-  readonly expired: boolean;
-  readonly reason: string | null;
-  readonly runtime?: boolean;
-  readonly by?: Actor | string | null;
-  readonly added_at_ms?: number | null;
-  readonly approval?: string | null;
-  readonly max_calls?: {
-    readonly calls: number;
-    readonly per_ms: number | null;
-    readonly used: number;
-    readonly since_ms: number | null;
-  } | null;
-  readonly remembers?: string | null;
-  readonly exact_arguments?: boolean;
-}
 
 export function grantList(value: unknown, nowMs: number): string {
   const { grants } = value as { readonly grants: readonly GrantLine[] };

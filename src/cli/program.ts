@@ -221,7 +221,8 @@ function addRows(
       groups.set(first, program.command(first).description(about[first] ?? ""));
     const parent = groups.get(first) ?? program;
     const words = isGrouped ? row.words.slice(first.length + 1) : row.words;
-    addRow(reaching(parent.command(words), "cli"), row, terminal, run);
+    const command = parent.command(words);
+    addRow(row.reaches === false ? command : reaching(command, "cli"), row, terminal, run);
   }
 }
 

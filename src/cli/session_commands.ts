@@ -1,7 +1,7 @@
 // The rows of `callgate sessions …`.
 
+import { secondsOf } from "../base/time_text.ts";
 import { type CommandRow, LIMIT_OPTION, type OptionRow, ROLE_OPTION, WANTS_LENGTH } from "./command_row.ts";
-import { secondsOf } from "./time_text.ts";
 
 export const CLASS_OPTION: OptionRow = {
   flags: "--class <class>",

@@ -1,20 +1,15 @@
 // How sessions look: many as a table, one with what raised its taint.
 
-import { type CallName, callText, type Labelled, labelsText } from "./answers.ts";
+import { moment } from "../base/time_text.ts";
+import {
+  callText,
+  labelsText,
+  type SessionLine,
+  type Tainted,
+  type WholeSession,
+  type WholeStore,
+} from "../client/answers.ts";
 import { labelledLines, textTable } from "./text_table.ts";
-import { moment } from "./time_text.ts";
-
-interface SessionLine {
-  readonly role: string;
-  readonly session: string;
-  readonly state: string;
-  readonly taint: Labelled;
-  readonly running: number;
-  readonly waiting: number;
-  readonly opened_by: string | null;
-  readonly expires_at_ms: number | null;
-  readonly last_used_at_ms: number | null;
-}
 
 export function sessionTable(value: unknown, nowMs: number): string {
   const { sessions } = value as { readonly sessions: readonly SessionLine[] };
@@ -35,36 +30,6 @@ export function sessionTable(value: unknown, nowMs: number): string {
     ["ROLE", "SESSION", "STATE", "TAINT", "RUNNING", "WAITING", "OPENED BY", "LAST USED", "EXPIRES"],
     rows,
   );
-}
-
-/** What can be endorsed: its labels, and the version of them that was seen. */
-export interface Tainted {
-  readonly taint: Labelled;
-  readonly version: number | string;
-  readonly raised_by: CallName | null;
-}
-
-interface WholeSession extends Tainted {
-  readonly role: string;
-  readonly session: string;
-  readonly state: string;
-  readonly role_taint?: Tainted;
-  readonly taint_scope?: string | null;
-  readonly opened_by: string | null;
-  readonly request: string | null;
-  readonly expires_at_ms: number | null;
-  readonly watermark?: string | number | null;
-  readonly questions_paused_until_ms?: number | null;
-}
-
-interface WholeStore extends Tainted {
-  readonly store: string;
-  readonly item: string | null;
-  readonly whole_taint: Labelled;
-  readonly items:
-    | readonly { readonly item: string; readonly taint: Labelled; readonly version: number }[]
-    | null;
-  readonly items_total: number;
 }
 
 /** `value` is the content of `callgate.sessions.show`: of a session, or of a store. */

@@ -1,39 +1,10 @@
 // How `callgate status` reads: what is wrong first and loudly, then what waits for somebody, then load.
 
 import { visibleLine } from "../base/display.ts";
-import { type Labelled, labelsText } from "./answers.ts";
-import { counted } from "./json_text.ts";
+import { counted } from "../base/json_text.ts";
+import { span } from "../base/time_text.ts";
+import { labelsText, type RoleLine, type Status } from "../client/answers.ts";
 import { labelledLines, textTable } from "./text_table.ts";
-import { span } from "./time_text.ts";
-
-interface Status {
-  readonly role: string;
-  readonly draining: boolean;
-  readonly policy: string;
-  readonly policy_stale: boolean;
-  readonly uptime_ms: number;
-  /** From here on: for operators. */
-  readonly policy_stale_because?: string | null;
-  readonly running_calls?: number;
-  readonly tools?: number;
-  readonly grants?: number;
-  readonly roles?: readonly RoleLine[];
-  readonly warning?: string | null;
-  readonly store?: { readonly condition: string };
-  readonly pending_approvals?: number;
-  readonly unknown_calls?: number;
-  readonly audit?: { readonly seq: string | number };
-}
-
-interface RoleLine {
-  readonly role: string;
-  readonly connections: number;
-  readonly asking: number;
-  readonly serving: number;
-  readonly frozen: boolean;
-  readonly frozen_sessions?: number;
-  readonly taint: Labelled;
-}
 
 const POLICY_CHARS = 12;
 

@@ -5,8 +5,8 @@ import { createInterface } from "node:readline";
 import { isatty } from "node:tty";
 import { visible, visibleLine } from "../base/display.ts";
 import type { DenyReason } from "../base/faults.ts";
+import { localTime } from "../base/time_text.ts";
 import type { ToolResponse } from "../wire/message.ts";
-import { localTime } from "./time_text.ts";
 
 export interface Terminal {
   out(text: string): void;

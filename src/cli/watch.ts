@@ -2,16 +2,16 @@
 // Keeps no state beyond the questions that wait, and says nothing twice.
 
 import { visibleLine } from "../base/display.ts";
+import { localTime, span } from "../base/time_text.ts";
+import type { Question, Questions } from "../client/answers.ts";
 import type { Caller } from "../client/caller.ts";
 import { CallgateError } from "../client/error.ts";
-import type { Question, Questions } from "./answers.ts";
 import { actorText, destinationsText } from "./approval_views.ts";
 import { withCaller } from "./call.ts";
 import type { Flags, Words } from "./command_row.ts";
 import { askBroker } from "./operate.ts";
 import { type Dialogue, EXIT, jsonLine } from "./terminal.ts";
 import { fitted } from "./text_table.ts";
-import { localTime, span } from "./time_text.ts";
 import { userText } from "./users.ts";
 
 /** After it the broker answers though nothing has changed. */

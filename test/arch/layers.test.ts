@@ -17,7 +17,7 @@ function filesBelow(directory: string): string[] {
   return readdirSync(directory).flatMap((name) => {
     const path = join(directory, name);
     if (statSync(path).isDirectory()) return filesBelow(path);
-    return name.endsWith(".ts") ? [path] : [];
+    return /\.tsx?$/.test(name) ? [path] : [];
   });
 }
 
@@ -38,6 +38,9 @@ function importsOf(file: string): Import[] {
 }
 
 const IMPORTS = FILES.flatMap(importsOf);
+
+/** Runs in a browser: what it imports is bundled into one file, so those libraries are no dependencies of the package. */
+const isOfPage = (file: string): boolean => relative(SRC, file).startsWith("roles/console/page/");
 
 /** The layer of a file: its first directory below src, or its own name at the top. */
 function layerOf(path: string): string {
@@ -128,7 +131,10 @@ describe("what a file may do", () => {
   it("each third-party library is imported by one file, node's own by their full name", () => {
     const importers = new Map<string, Set<string>>();
     const bare = IMPORTS.filter(
-      ({ specifier }) => !specifier.startsWith(".") && !specifier.startsWith("node:"),
+      ({ file, specifier }) =>
+        !specifier.startsWith(".") &&
+        !specifier.startsWith("node:") &&
+        !(isOfPage(file) && specifier.startsWith("preact")), // every component needs it
     );
     for (const { file, specifier } of bare) {
       importers.set(specifier, (importers.get(specifier) ?? new Set()).add(relative(ROOT, file)));
@@ -144,12 +150,23 @@ describe("what a file may do", () => {
   it("only declared dependencies are imported, and every declared one is", () => {
     const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
       dependencies: Record<string, string>;
+      devDependencies: Record<string, string>;
     };
+    const packageOf = (specifier: string): string =>
+      specifier
+        .split("/")
+        .slice(0, specifier.startsWith("@") ? 2 : 1)
+        .join("/");
+    const bare = IMPORTS.filter(
+      ({ specifier }) => !specifier.startsWith(".") && !specifier.startsWith("node:"),
+    ).map(({ file, specifier }) => ({ file, name: packageOf(specifier) }));
+    // Only where the project runs from its source, where tsx brings it.
+    const fromSource = ["esbuild"];
     const used = new Set(
-      IMPORTS.map(({ specifier }) => specifier).filter(
-        (name) => !name.startsWith(".") && !name.startsWith("node:"),
-      ),
+      bare.filter(({ file, name }) => !isOfPage(file) && !fromSource.includes(name)).map(({ name }) => name),
     );
+    const bundled = bare.filter(({ file }) => isOfPage(file)).map(({ name }) => name);
+    expect(bundled.filter((name) => manifest.devDependencies[name] === undefined)).toEqual([]);
     // A peer of @bufbuild/cel: named here so that its version is ours to pin.
     const peers = ["@bufbuild/protobuf"];
     expect([...used].filter((name) => manifest.dependencies[name] === undefined)).toEqual([]);

@@ -1,6 +1,6 @@
 // Questions as the built-in tools tell of them, for tests of how they are shown and answered.
 
-import type { Question, WholeQuestion } from "../../src/cli/answers.ts";
+import type { Question, WholeQuestion } from "../../src/client/answers.ts";
 import { NOW_MS } from "./desk.ts";
 
 export const ID = "9f3ac2417be05d6819ce44aa0b7d2f31";

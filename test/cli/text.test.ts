@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { localTime, moment, secondsOf, span } from "../../src/base/time_text.ts";
 import { jsonLine } from "../../src/cli/terminal.ts";
 import { labelledLines, textTable } from "../../src/cli/text_table.ts";
-import { localTime, moment, secondsOf, span } from "../../src/cli/time_text.ts";
 import { userText } from "../../src/cli/users.ts";
 
 describe("lengths of time", () => {

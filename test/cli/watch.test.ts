@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { Question } from "../../src/cli/answers.ts";
+import type { Question } from "../../src/client/answers.ts";
 import { AnsweringBroker, at, Desk, NOW_MS } from "./desk.ts";
 import { ID, question } from "./questions.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { FOLDED, membersOf, notAscii, shownJson, UNFOLDED } from "../../src/cli/json_text.ts";
+import { FOLDED, membersOf, notAscii, shownJson, UNFOLDED } from "../../src/base/json_text.ts";
 
 const whole = (text: string) => shownJson(text, UNFOLDED).lines.join("\n");
 

@@ -2,7 +2,7 @@
 // stands as it was written. Strings show what they mean, odd characters marked; what is long is folded,
 // and each fold says how much it hides, outside of the quotes, where no string can pretend to be it.
 
-import { visible } from "../base/display.ts";
+import { visible } from "./display.ts";
 
 export interface Folding {
   /** UTF-16 units of a string above which its middle is hidden. */
