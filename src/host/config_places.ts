@@ -7,6 +7,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { fault, ok, type Result } from "../base/faults.ts";
+import type { PolicyReach } from "../policy/reach.ts";
 import { type ConfigRead, loadConfig } from "./config.ts";
 import {
   type ConfigFault,
@@ -15,6 +16,7 @@ import {
   inFileOrder,
   type Position,
 } from "./config_faults.ts";
+import { reachOfConfig } from "./policy_reach.ts";
 import {
   checkDirectory,
   checkFile,
@@ -26,15 +28,23 @@ import {
 
 const OPEN_TO_OTHERS = 0o077;
 
+export interface Inspected {
+  readonly warnings: readonly ConfigWarning[];
+  /** What its policy comes to; `writes`: a write counts as the end of a way too. */
+  readonly reach: (writes: boolean) => PolicyReach;
+}
+
 /** Loads a config, and looks at the places that it names with the eyes of a daemon of this user. */
-export async function inspectConfig(
-  path: string,
-): Promise<Result<{ readonly warnings: readonly ConfigWarning[] }, readonly ConfigFault[]>> {
+export async function inspectConfig(path: string): Promise<Result<Inspected, readonly ConfigFault[]>> {
   const loaded = await loadConfig(path);
   if (!loaded.ok) return loaded;
   const { faults, warnings } = inspectPlaces(loaded.value, process.geteuid?.() ?? -1);
   if (faults.length > 0) return fault(inFileOrder(faults));
-  return ok({ warnings: inFileOrder([...loaded.value.warnings, ...warnings]) });
+  const { policy } = loaded.value.config;
+  return ok({
+    warnings: inFileOrder([...loaded.value.warnings, ...warnings]),
+    reach: (writes) => reachOfConfig(policy, Date.now(), writes),
+  });
 }
 
 /** Wrong whoever the daemon is; everything else depends on its user. */

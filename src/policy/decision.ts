@@ -294,12 +294,16 @@ function denial(row: DenyRow, grant: Grant | undefined): Ruling {
   return { kind: "deny", row, reason: REASONS[row], grant };
 }
 
+/** When a grant is looked at, and what is used up by then. */
+export type Moment = Pick<Subject, "nowMs" | "isSpent">;
+
 /** A grant whose calls are used up has ended like one whose time is. */
-function hasEnded(grant: Grant, subject: Subject): boolean {
-  return isExpired(grant, subject.nowMs) || isSpent(grant, subject);
+export function hasEnded(grant: Grant, moment: Moment): boolean {
+  return isExpired(grant, moment.nowMs) || isSpent(grant, moment);
 }
 
-function isSpent(grant: Grant, { isSpent, nowMs }: Subject): boolean {
+/** Whether its `maxCalls` are used up. */
+export function isSpent(grant: Grant, { isSpent, nowMs }: Moment): boolean {
   return grant.maxCalls !== undefined && (isSpent?.(grant, nowMs) ?? true);
 }
 
@@ -311,7 +315,7 @@ function isExpired(grant: Grant, nowMs: number): boolean {
 }
 
 /** A grant that does not say up to which taint it holds is above it at every one. */
-function isWithinTaint(grant: Grant, taint: Labels): boolean {
+export function isWithinTaint(grant: Grant, taint: Labels): boolean {
   return grant.taintMax !== undefined && covers(grant.taintMax, taint);
 }
 

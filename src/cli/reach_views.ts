@@ -1,0 +1,172 @@
+// What a policy comes to, as text: for each role a table of its tools, and each open way in words. Of a policy's
+// own names nothing needs an escape, but a broker may have been told anything: all is escaped here.
+
+import { visibleLine } from "../base/display.ts";
+import type { Labelled } from "../client/answers.ts";
+import type { OpenPath, PathHop, PolicyReach, Reachable, ToolReach } from "../client/load_answers.ts";
+
+/** As `callgate.grants.explain` answers without a tool. */
+export function reachText(value: unknown): string {
+  const reach = value as PolicyReach;
+  const more = reach.more ? "There is more than is shown; ask for one role.\n" : "";
+  return `${reachTable(reach)}\n${pathsText(reach)}${more}`;
+}
+
+/** The word of a table for a verdict. */
+const WORDS: Readonly<Record<Reachable, string>> = {
+  allow: "allow",
+  conditional: "some",
+  ask: "ask",
+  deny: "-",
+};
+
+const LEGEND = `
+allow: every call. some: those that a condition, a session pattern or a
+remembered answer lets through. ask: a person is asked each time. -: none.
+TRUSTED, UNTRUSTED: before and after the session has read something untrusted;
+\`allow to internal\`: as long as it has read nothing of a higher class.
+`;
+const LEGEND_ANNOUNCED = "NAME.*: tools that its provider may announce there one day.\n";
+
+export function reachTable({ roles }: Pick<PolicyReach, "roles">): string {
+  if (roles.length === 0) return "no role reaches any tool: everything is denied\n";
+  const headings = ["TOOL", "EFFECT", "TRUSTED", "UNTRUSTED"];
+  const ofRoles = roles.map(({ role, tools }) => ({ role, rows: rowsOf(tools) }));
+  const all = [headings, ...ofRoles.flatMap(({ rows }) => rows)];
+  const widths = headings.map((_, i) => Math.max(...all.map((cells) => cells[i]?.length ?? 0)));
+  const line = (cells: readonly string[]) =>
+    `  ${cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join("  ")}`.trimEnd();
+  const tables = ofRoles.map(
+    ({ role, rows }) => `${[`role ${visibleLine(role)}`, line(headings), ...rows.map(line)].join("\n")}\n`,
+  );
+  const announced = roles.some(({ tools }) => tools.some(({ tool }) => tool.endsWith("*")));
+  return `${tables.join("\n")}${LEGEND}${announced ? LEGEND_ANNOUNCED : ""}`;
+}
+
+const BUILTIN_GROUP = /^callgate\.[^.]+\./;
+
+/** One for each tool; the broker's own of one group that stand alike share one. */
+function rowsOf(tools: readonly ToolReach[]): readonly (readonly string[])[] {
+  const groups = new Map<string, ToolReach[]>();
+  for (const tool of tools) {
+    const group = BUILTIN_GROUP.exec(tool.tool)?.[0];
+    const key = JSON.stringify(group === undefined ? [tool.tool] : [group, cellsOf(tool)]);
+    const alike = groups.get(key);
+    if (alike === undefined) groups.set(key, [tool]);
+    else alike.push(tool);
+  }
+  return [...groups.values()].flatMap((alike) => {
+    const [first] = alike;
+    return first === undefined ? [] : [[nameOf(alike, first), effectsOf(alike), ...cellsOf(first)]];
+  });
+}
+
+function nameOf(alike: readonly ToolReach[], { tool }: ToolReach): string {
+  const group = BUILTIN_GROUP.exec(tool)?.[0] ?? "";
+  return visibleLine(alike.length === 1 ? tool : `${group}{${alike.length} tools}`, 128);
+}
+
+function effectsOf(alike: readonly ToolReach[]): string {
+  return visibleLine([...new Set(alike.map(({ effect }) => effect))].toSorted().join(", "), 20);
+}
+
+function cellsOf({ at }: ToolReach): readonly string[] {
+  return [false, true].map((untrusted) => byClass(at.filter((one) => one.untrusted === untrusted)));
+}
+
+/** A verdict for each class, from the lowest: equal ones as one. */
+function byClass(at: ToolReach["at"]): string {
+  const pieces: { word: string; to: string }[] = [];
+  for (const { class: dataClass, verdict } of at) {
+    const word = WORDS[verdict] ?? visibleLine(verdict, 20);
+    const last = pieces.at(-1);
+    if (last?.word === word) last.to = dataClass;
+    else pieces.push({ word, to: dataClass });
+  }
+  const told = pieces.map(({ word, to }, i) => (i === pieces.length - 1 ? word : `${word} to ${to}`));
+  // That nothing is let through above goes without saying.
+  const shut = told.length > 1 && told.at(-1) === WORDS.deny;
+  return visibleLine((shut ? told.slice(0, -1) : told).join(", "), 60);
+}
+
+/** How many ways there are, in one sentence; empty where there is none. */
+export function pathsSummary({ paths, more }: Pick<PolicyReach, "paths" | "more">): string {
+  if (paths.length === 0) return "";
+  const effects = [...new Set(paths.map(({ effect }) => effect))].toSorted(byHarm);
+  const count = `${more ? "at least " : ""}${paths.length}`;
+  const ways = paths.length === 1 && !more ? "way leads" : "ways lead";
+  return `${count} ${ways} from untrusted content to ${either(effects)} without a person`;
+}
+
+const HARM = ["send", "spend", "execute", "write"];
+
+function byHarm(a: string, b: string): number {
+  return HARM.indexOf(a) - HARM.indexOf(b);
+}
+
+/** Ways that differ only in what is read, or in what is done with it, as one. */
+export function pathsText({ paths }: Pick<PolicyReach, "paths">): string {
+  if (paths.length === 0) return "No way leads from untrusted content to an effect without a person.\n";
+  return grouped(paths).map(wayText).join("");
+}
+
+interface Ways {
+  readonly first: OpenPath;
+  readonly sources: string[];
+}
+
+function grouped(paths: readonly OpenPath[]): readonly Ways[] {
+  const groups = new Map<string, Ways>();
+  for (const path of paths) {
+    const { source: _, taint, ...rest } = path;
+    const key = JSON.stringify([rest, taint.untrusted]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, { first: path, sources: [path.source] });
+    else group.sources.push(path.source);
+  }
+  return [...groups.values()];
+}
+
+function wayText({ first, sources }: Ways): string {
+  const { role, through, sink_role: last, sink, effect, by } = first;
+  const grants = by.length === 0 ? "" : ` (${by.length === 1 ? "grant" : "grants"} ${by.join(", ")})`;
+  const start = `${role} reads results of ${either(sources)} (untrusted)`;
+  const end = `can then use ${sink} (${effect}) without a person${grants}`;
+  const hops = through.map((hop, i) => `  ${hopText(hop, through[i + 1]?.role ?? last)}`);
+  const way = hops.length === 0 ? [`${start} and ${end}`] : [start, ...hops, `  ${last} ${end}`];
+  const notes = [conditionNote(first), carriesNote(first), cleanNote(first)].filter((note) => note !== "");
+  return [...way, ...notes.map((note) => `    ${note}`)]
+    .map((line) => `${visibleLine(line, 4000)}\n`)
+    .join("");
+}
+
+/** How it gets to the next role. */
+function hopText({ by, role, tool, store, taken_with: takenWith }: PathHop, next: string): string {
+  if (by === "store")
+    return `${role} puts it into the store ${store} with ${tool}; ${next} takes it out with ${takenWith ?? "?"}`;
+  if (by === "call") return `${role} calls ${tool} with it; its provider ${next} calls in turn`;
+  return `${role} answers ${next} with it, as the provider of ${tool}`;
+}
+
+function conditionNote({ verdict }: OpenPath): string {
+  return verdict === "conditional" ? "only calls that a condition lets through: look at what it lets" : "";
+}
+
+/** Private data, untrusted content and a way out, in one session. */
+function carriesNote({ carries }: OpenPath): string {
+  return carries === "public" ? "" : `data up to ${carries} can go with it`;
+}
+
+function cleanNote({ taint, sink_role: role }: OpenPath): string {
+  return taint.untrusted
+    ? ""
+    : `${role} counts as clean there (${labels(taint)}), since that result counts as trusted`;
+}
+
+function labels({ class: dataClass, untrusted }: Labelled): string {
+  return `${dataClass}, ${untrusted ? "untrusted" : "trusted"}`;
+}
+
+function either(names: readonly string[]): string {
+  return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
+}
