@@ -6,6 +6,7 @@ import { ID, question } from "./questions.ts";
 /** A broker's questions as `approvals.watch` tells of them: when they change. */
 class Questions {
   version = 1;
+  pageMax = 200;
   #all: readonly Question[];
   #changed: (() => void)[] = [];
 
@@ -21,14 +22,18 @@ class Questions {
     for (const wake of changed) wake();
   }
 
-  list(state: unknown): object {
-    const approvals = this.#all.filter((one) => state === "all" || one.state === "pending");
-    return { approvals, version: this.version };
+  /** In pages of `pageMax`: as the broker's are, each named by the last question of the one before. */
+  list({ state, after }: Readonly<Record<string, unknown>>): object {
+    const fits = this.#all.filter((one) => (state === "ended") === (one.state !== "pending"));
+    const rest = fits.slice(fits.findIndex(({ approval }) => approval === after) + 1);
+    const approvals = rest.slice(0, this.pageMax);
+    const more = approvals.length < rest.length;
+    return { approvals, version: this.version, more, next: more ? approvals.at(-1)?.approval : null };
   }
 
   async watch(args: Readonly<Record<string, unknown>>): Promise<object> {
     if (args["version"] === this.version) await new Promise<void>((resolve) => this.#changed.push(resolve));
-    return this.list("pending");
+    return this.list({});
   }
 }
 
@@ -38,7 +43,7 @@ afterEach(() => broker.remove());
 async function watching(questions: Questions, ...words: string[]) {
   broker = await AnsweringBroker.start({
     "approvals.watch": (args) => questions.watch(args),
-    "approvals.list": ({ state }) => questions.list(state),
+    "approvals.list": (args) => questions.list(args),
   });
   const desk = new Desk([]);
   return { desk, ended: at(desk, broker, "approvals", "watch", ...words) };
@@ -123,10 +128,54 @@ describe("callgate approvals watch", () => {
     expect(await ended).toBe(0);
   });
 
+  it("knows of questions behind the first page that they wait, and of their ends", async () => {
+    const ids = Array.from({ length: 7 }, (_, i) => String(i).repeat(32));
+    const questions = new Questions(...ids.map((approval) => question({ approval })));
+    questions.pageMax = 2;
+    const { desk, ended } = await watching(questions);
+    await desk.shows(`approve ${ids[6]}`);
+    questions.become(
+      ...ids.map((approval, i) =>
+        question({ approval, ...(i === 3 ? {} : { state: "refused", ...DECIDED }) }),
+      ),
+    );
+    for (const id of ids)
+      if (id !== ids[3]) await desk.shows(`refused   send_mail of agent by boss, root (uid 0)  (${id})`);
+    expect(desk.out_.match(/asked {5}send_mail/g)).toHaveLength(7);
+    expect(desk.out_).not.toContain("gone");
+    desk.interrupt();
+    expect(await ended).toBe(0);
+  });
+
   it("ends with the status of a denial where the role may not watch", async () => {
     broker = await AnsweringBroker.start({});
     const desk = new Desk([]);
     expect(await at(desk, broker, "approvals", "watch")).toBe(3);
     expect(desk.err_).toBe("denied: no_grant\n");
+  });
+
+  it.each([
+    ["--exec-on without --exec", ["--exec-on", "all"]],
+    ["an empty command", ["--exec", " "]],
+  ])("refuses %s", async (_, words) => {
+    broker = await AnsweringBroker.start({});
+    expect(await at(new Desk([]), broker, "approvals", "watch", ...words)).toBe(2);
+    expect(broker.asked).toEqual([]);
+  });
+
+  it("runs the command of --exec for each question, with the socket to answer on", async () => {
+    const questions = new Questions(question());
+    const { desk, ended } = await watching(
+      questions,
+      "--json",
+      "--exec",
+      'echo "$CALLGATE_EVENT on $CALLGATE_SOCKET"',
+    );
+    await desk.shows(`callgate: --exec: asked on ${broker.path}\n`);
+    questions.become(question({ state: "approved", ...DECIDED }), question({ approval: "c".repeat(32) }));
+    await desk.shows("c".repeat(32));
+    desk.interrupt();
+    expect(await ended).toBe(0);
+    for (const line of desk.out_.trimEnd().split("\n")) expect(JSON.parse(line)).toHaveProperty("event");
   });
 });
