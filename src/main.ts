@@ -16,6 +16,7 @@ import { Doors } from "./host/doors.ts";
 import { type Libc, loadLibc } from "./host/libc.ts";
 import { isJournal, type LogSink, openLog } from "./host/logs.ts";
 import { type OpenStore, openStore } from "./host/open_store.ts";
+import { ProcessWatch } from "./host/process_figures.ts";
 import { checkFile } from "./host/trusted_paths.ts";
 import { loadConditionCompiler } from "./policy/conditions.ts";
 import type { Policy } from "./policy/policy.ts";
@@ -160,6 +161,7 @@ class Daemon {
   }
 
   #makeBroker(config: Config, { store, clock }: OpenStore): Promise<Broker> {
+    const watch = new ProcessWatch();
     return Broker.create(config.policy, {
       clock,
       store,
@@ -171,6 +173,7 @@ class Daemon {
       checkpointEveryMs: config.audit.checkpointEveryMs,
       loadConditions: loadConditionCompiler,
       requestReload: () => this.#reload(),
+      processFigures: () => watch.read(),
     });
   }
 
@@ -294,6 +297,9 @@ class Daemon {
     this.#logFaults(faults);
     for (const { line, column, message } of faults)
       process.stderr.write(`${this.#path}:${line}:${column}: ${message}\n`);
+    const [first] = faults;
+    if (faults.length === 1 && first?.line === 1 && first.column === 1)
+      return this.#refuse(`the config can't be used: ${first.message}`); // as a rule about the file itself
     return this.#refuse(`the config has ${faults.length} mistake${faults.length === 1 ? "" : "s"}`);
   }
 

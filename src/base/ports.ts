@@ -1,4 +1,5 @@
-// The effects that the inner layers are given instead of reaching for them: time, randomness, the log.
+// The effects that the inner layers are given instead of reaching for them: time, randomness, the log,
+// what the process takes.
 
 export interface Clock {
   /** Milliseconds since the epoch; never goes back, and never stands still when the wall clock is set back. */
@@ -24,3 +25,13 @@ export type Log = (level: LogLevel, event: string, fields: LogFields) => void;
 
 /** Lower-case hex SHA-256 of a text. */
 export type Digest = (text: string) => string;
+
+/** Of the daemon's process. Read by the host, since it costs something and needs the platform. */
+export interface ProcessFigures {
+  readonly residentBytes: number;
+  readonly heapBytes: number;
+  /** User and system time since its start. */
+  readonly cpuSeconds: number;
+  /** The longest that the loop was held up since these were read last, in ms; 0 at the first time. */
+  readonly loopDelayMaxMs: number;
+}

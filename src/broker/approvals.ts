@@ -6,6 +6,7 @@
 import type { RoleLimits } from "../base/limits.ts";
 import type { Actor, ApprovalRecord, ApprovalState, Change } from "../store/records.ts";
 import type { LiveCall, Peer } from "./live.ts";
+import type { Metrics } from "./metrics.ts";
 import { Refusals } from "./refusals.ts";
 import { Waiters } from "./waiters.ts";
 
@@ -37,14 +38,16 @@ export class Approvals {
   /** Who waits for a change of the table. */
   readonly watchers = new Waiters<Peer>(({ connection }) => connection.role);
   readonly #roles = new Map<string, RoleApprovals>();
+  readonly #metrics: Metrics;
   #version: number;
   readonly #owed: ApprovalRecord[] = [];
   /** Whether what is owed is about to be written. */
   paying = false;
 
   /** `version` differs between two runs, so that a client that watched the one before looks again. */
-  constructor(version: number) {
+  constructor(version: number, metrics: Metrics) {
     this.#version = version;
+    this.#metrics = metrics;
   }
 
   /** Another one whenever anything here has changed. */
@@ -69,19 +72,37 @@ export class Approvals {
     return undefined;
   }
 
-  /** Of a role, or of all: those that are open first, in the order of asking, then the latest that were closed. */
-  *list(role: string | undefined): Iterable<ApprovalRecord> {
-    const roles = role === undefined ? [...this.#roles.values()] : [this.#of(role)];
-    for (const { open } of roles) {
-      for (const { question } of open.values()) if (question !== undefined) yield question;
-    }
-    for (const { closed } of roles) for (const { record } of [...closed.values()].reverse()) yield record;
+  /** Of a role, or of all: the calls whose questions are open, each role's in the order of asking. */
+  *waiting(role: string | undefined): Iterable<LiveCall> {
+    for (const { open } of this.#some(role)) yield* open.values();
+  }
+
+  /** Of a role, or of all: the questions that no longer wait, so far as they are kept. */
+  *ended(role: string | undefined): Iterable<ApprovalRecord> {
+    for (const { closed } of this.#some(role)) for (const { record } of closed.values()) yield record;
+  }
+
+  #some(role: string | undefined): Iterable<RoleApprovals> {
+    if (role === undefined) return this.#roles.values();
+    const ofRole = this.#roles.get(role);
+    return ofRole === undefined ? [] : [ofRole];
   }
 
   get pending(): number {
     let pending = 0;
     for (const { open } of this.#roles.values()) pending += open.size;
     return pending;
+  }
+
+  /** Of the question that waits longest; undefined: none waits. Each role's are in the order of asking. */
+  get oldestAskedAtMs(): number | undefined {
+    let oldest: number | undefined;
+    for (const { open } of this.#roles.values()) {
+      const [first] = open.values();
+      const askedAtMs = first?.question?.askedAtMs;
+      if (askedAtMs !== undefined && askedAtMs < (oldest ?? Number.POSITIVE_INFINITY)) oldest = askedAtMs;
+    }
+    return oldest;
   }
 
   /** The open question that an equal call of the same session and user would ask again. */
@@ -154,6 +175,13 @@ export class Approvals {
     if (live !== undefined) live.question = record;
     ofRole.open.delete(record.id);
     this.changed();
+    return this.keepEnded(record);
+  }
+
+  /** The same for one that was never taken in here, since it ended while the broker began. */
+  keepEnded(record: ApprovalRecord): readonly Change[] {
+    const { state, askedAtMs, decidedAtMs = askedAtMs } = record;
+    this.#metrics.questionClosed(state, decidedAtMs - askedAtMs);
     return this.keep(record);
   }
 

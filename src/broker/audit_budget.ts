@@ -11,7 +11,7 @@ const KINDS_MAX = 256;
 /** Counted denials of a role that `calls.why` still finds. */
 const DENIALS_KEPT = 1024;
 /** In place of what many counted denials do not have in common. */
-const VARIOUS = "(various)";
+export const VARIOUS = "(various)";
 
 interface Window<R> {
   readonly record: R;

@@ -2,7 +2,7 @@
 // The only place where a broken assumption at a call is caught.
 
 import type { Duplex } from "node:stream";
-import type { Clock, Digest, Log, Randomness } from "../base/ports.ts";
+import type { Clock, Digest, Log, ProcessFigures, Randomness } from "../base/ports.ts";
 import type { ConditionCompiler } from "../policy/conditions.ts";
 import { indexGrants } from "../policy/grant_index.ts";
 import type { Policy } from "../policy/policy.ts";
@@ -26,6 +26,8 @@ import { failCall } from "./deliver.ts";
 import { Doubts } from "./doubts.ts";
 import { LiveCalls, type Peer } from "./live.ts";
 import { boundedLog } from "./log_budget.ts";
+import { Metrics } from "./metrics.ts";
+import { TurnTime } from "./metrics_time.ts";
 import { Peers } from "./peers.ts";
 import { takeRequest } from "./pipeline.ts";
 import { receiveError, receiveResponse } from "./receive.ts";
@@ -47,8 +49,11 @@ export interface BrokerEffects {
   readonly loadConditions: () => Promise<ConditionCompiler>;
   /** Reads the config again and calls `reload` or `reloadRefused`; the answer says why it was refused. */
   readonly requestReload: () => Promise<string | undefined>;
+  /** What the process takes, for operators who ask; left out: all of it is 0. */
+  readonly processFigures?: () => ProcessFigures;
 }
 
+const NO_FIGURES: ProcessFigures = { residentBytes: 0, heapBytes: 0, cpuSeconds: 0, loopDelayMaxMs: 0 };
 const CHECKPOINT_EVERY_MS = 3_600_000;
 
 export type Holding = Readonly<Record<Held, number>> & { readonly role: string };
@@ -61,9 +66,10 @@ export class Broker {
   #connections = 0;
 
   static async create(policy: Policy, effects: BrokerEffects): Promise<Broker> {
-    const approvals = new Approvals(effects.clock.nowMs());
+    const metrics = new Metrics((tool) => broker.#hasTool(tool));
+    const approvals = new Approvals(effects.clock.nowMs(), metrics);
     const builtins = await loadBuiltins((id) => approvals.find(id));
-    const broker = new Broker(policy, effects, builtins, approvals);
+    const broker: Broker = new Broker(policy, effects, builtins, approvals, metrics);
     await recover(broker.#core);
     broker.#core.audit.start();
     return broker;
@@ -74,12 +80,16 @@ export class Broker {
     effects: BrokerEffects,
     builtins: Core["builtins"],
     approvals: Approvals,
+    metrics: Metrics,
   ) {
     this.#effects = effects;
     const log = boundedLog(effects.log, effects.clock);
     this.#core = {
       ...effects,
       log,
+      metrics,
+      turnTime: new TurnTime(effects.clock),
+      processFigures: effects.processFigures ?? (() => NO_FIGURES),
       audit: new AuditTrail({
         ...effects,
         log,
@@ -119,6 +129,7 @@ export class Broker {
     const refusal = this.#refusal(roleName, peer);
     if (refusal !== undefined) {
       log("warn", "peer.refused", { role: roleName, why: refusal, uid: peer?.uid, pid: peer?.pid });
+      this.#core.metrics.peerRefused(refusal);
       this.#core.audit.peerRefused(roleName, peer, refusal);
       stream.write(farewell(REFUSAL_SENTENCES[refusal])); // whoever waits to read before it writes learns why
       stream.destroy();
@@ -138,6 +149,7 @@ export class Broker {
       receiver: this.#receiver,
     });
     if (limit !== undefined) {
+      this.#core.metrics.peerRefused(limit);
       connection.fail("internal", `capacity: the role's limit ${limit} is reached`, limit);
       connection.close(); // at once: what is refused must not hold a descriptor
       return;
@@ -164,6 +176,7 @@ export class Broker {
       if (quota !== undefined) quota.limits = role.limits;
     }
     putInForce(core, policy, undefined);
+    core.metrics.reloadTaken();
     core.audit.touch();
     core.store.commit(
       [{ kind: "audit", record: { kind: "change", what: "reload", by: HOST, subject: policy.version } }],
@@ -179,6 +192,7 @@ export class Broker {
 
   /** A reload that was not taken: the policy stays, and status says so. `why` holds no secret. */
   reloadRefused(why: string): void {
+    this.#core.metrics.reloadRefused(this.#core.clock.nowMs());
     this.#core.runtime = { ...this.#core.runtime, stale: why };
   }
 
@@ -225,6 +239,11 @@ export class Broker {
   /** Drops every connection. */
   close(): void {
     for (const peer of this.#core.peers.all()) peer.connection.close();
+  }
+
+  #hasTool(name: string): boolean {
+    const { builtins, definitions, runtime } = this.#core;
+    return builtins.has(name) || definitions.resolve(runtime.policy, name) !== undefined;
   }
 
   #quota(role: string): Quota {
@@ -281,6 +300,7 @@ export class Broker {
     const asker = envelope.msg.kind === "tool_request" ? peer.asking.get(envelope.id) : undefined;
     const blamed = answered ?? asker?.live ?? asker;
     if (blamed !== undefined) return abandon(this.#core, blamed, error);
+    this.#core.metrics.faults += 1;
     this.#core.log("error", "broker.fault", { role: connection.role, ...faultFields(error) });
     connection.send(envelope.id, true, internalMessage());
     connection.finish();

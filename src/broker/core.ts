@@ -4,7 +4,7 @@
 import type { CallFault, Result } from "../base/faults.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { Labels } from "../base/labels.ts";
-import type { Clock, Digest, Log, Randomness } from "../base/ports.ts";
+import type { Clock, Digest, Log, ProcessFigures, Randomness } from "../base/ports.ts";
 import type { ConditionCompiler, ConditionInput } from "../policy/conditions.ts";
 import { type GrantIndex, indexGrants } from "../policy/grant_index.ts";
 import type { Policy, RolePolicy } from "../policy/policy.ts";
@@ -19,6 +19,8 @@ import type { AuditTrail } from "./audit_trail.ts";
 import type { Definitions } from "./definitions.ts";
 import type { Doubts } from "./doubts.ts";
 import type { LiveCalls, Peer } from "./live.ts";
+import type { Metrics } from "./metrics.ts";
+import type { TurnTime } from "./metrics_time.ts";
 import type { Peers } from "./peers.ts";
 import type { RuntimeGrants } from "./runtime_grants.ts";
 import type { Turns } from "./turns.ts";
@@ -55,6 +57,12 @@ export interface Core {
   readonly audit: AuditTrail;
   /** What the broker's own tools read, one in a turn for each role. */
   readonly turns: Turns;
+  /** What is counted of all that happens. */
+  readonly metrics: Metrics;
+  /** For measuring alone. */
+  readonly turnTime: TurnTime;
+  /** Read where an operator asks for the counts, and nowhere else. */
+  readonly processFigures: () => ProcessFigures;
   /** What a role of the policy in force may take. */
   readonly quotaOf: (role: string) => Quota;
   /** Loaded when a grant that somebody adds, or one from the store, has a condition. */

@@ -11,6 +11,7 @@ import { answer, MESSAGE_BYTES_MAX, sendPart, UNFRAMED, waits } from "./asking.t
 import type { Core } from "./core.ts";
 import { UNKNOWN_CODES } from "./doubts.ts";
 import { type Asker, actorOf, type Ending, type LiveCall, recordsOf } from "./live.ts";
+import { outcomeOf } from "./metrics.ts";
 import { payLater } from "./owed.ts";
 import { enter } from "./stages.ts";
 import { stopServing, write } from "./writing.ts";
@@ -192,6 +193,9 @@ function failedEnding(fault: CallFault): Ending {
 export function finish(core: Core, live: LiveCall, ending: Ending): void {
   stopServing(live);
   if (live.stage !== "ended") enter(live, "end");
+  // Calls that follow one end as it does, and are calls of their own.
+  if (live.answer === undefined)
+    core.metrics.ended(live.tool.name, outcomeOf(ending.status, ending.fault?.code), live.aliases.size + 1);
   live.answer = ending.message;
   core.live.remove(live);
   for (const record of recordsOf(live)) {
@@ -200,14 +204,22 @@ export function finish(core: Core, live: LiveCall, ending: Ending): void {
   }
   if (live.serving !== undefined && !ending.withdrawn && isUnknown(ending)) core.doubts.add(live.record);
   for (const asker of live.askers.splice(0)) answer(core, asker, ending.message);
-  for (const { key } of recordsOf(live)) logEnded(core, live, key, ending);
+  const nowMs = core.clock.nowMs();
+  if (live.dispatchedAtMs !== undefined) core.metrics.ran(live.tool.name, nowMs - live.dispatchedAtMs);
+  for (const { key } of recordsOf(live)) logEnded(core, live, key, ending, nowMs);
 }
 
 function isUnknown({ fault }: Ending): boolean {
   return fault !== undefined && UNKNOWN_CODES.has(fault.code);
 }
 
-function logEnded(core: Core, live: LiveCall, { role, session, call }: CallKey, ending: Ending): void {
+function logEnded(
+  core: Core,
+  live: LiveCall,
+  { role, session, call }: CallKey,
+  ending: Ending,
+  nowMs: number,
+): void {
   core.log(ending.status === "result" ? "info" : "warn", "call.ended", {
     role,
     session,
@@ -217,7 +229,7 @@ function logEnded(core: Core, live: LiveCall, { role, session, call }: CallKey, 
     code: ending.fault?.code,
     class: live.labels.class,
     untrusted: live.labels.untrusted,
-    duration_ms: core.clock.nowMs() - live.startedAtMs,
+    duration_ms: nowMs - live.startedAtMs,
   });
 }
 

@@ -76,6 +76,7 @@ export function recordIntent(
   const live = newCall(admitted, session, tool, "recording");
   core.live.add(live);
   admitted.asker.live = live;
+  core.metrics.decided(authorized.decision.kind, authorized.decision.row);
   const used = core.grants.use(authorized.decision, admitted.nowMs);
   live.used = used;
   const changes: Change[] = [...used.changes, ...runner.spread(live), ...intents(live, authorized, runner)];
@@ -120,6 +121,7 @@ export function stillStands(
   const nowMs = core.clock.nowMs();
   const ended = core.sessions.hasEnded(live.session, nowMs);
   if (ended) {
+    core.metrics.decided("deny", "grant_expired", live.aliases.size + 1);
     withdrawCall(core, live, deniedMessage("grant_expired"), "denied");
     return false;
   }
@@ -127,6 +129,7 @@ export function stillStands(
   if (same || live.used === undefined) return true;
   const again = authorizeCounted(core, live.session, authorized, live.used);
   if (again.kind === "denied") {
+    core.metrics.decided("deny", again.decision.reason, live.aliases.size + 1);
     withdrawCall(core, live, deniedMessage(again.decision.reason), "denied");
     return false;
   }
@@ -196,6 +199,7 @@ function invoke(core: Core, live: LiveCall, located: Located, args: JsonString |
   live.serving = { peer, id };
   peer.serving.set(id, live);
   armTimeout(core, live, live.tool.timeoutMs);
+  live.dispatchedAtMs = core.clock.nowMs();
   peer.connection.ask(id, request);
 }
 

@@ -102,6 +102,8 @@ export interface LiveCall {
   /** The uses of grants that it has made; given back where nothing ran. */
   used: Used | undefined;
   readonly startedAtMs: number;
+  /** When a provider was given it; undefined: none was yet. */
+  dispatchedAtMs: number | undefined;
   readonly askers: Asker[];
   /** What was delivered so far, for those who join. */
   readonly delivered: Buffer[];

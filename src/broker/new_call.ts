@@ -91,6 +91,7 @@ export function liveCall(
     hasIntent: stage === "recording",
     used: undefined,
     startedAtMs: record.askedAtMs,
+    dispatchedAtMs: undefined,
     askers: [],
     delivered: [],
     stage,

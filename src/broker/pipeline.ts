@@ -105,6 +105,7 @@ function isAsked(core: Core, routed: Routed, authorized: Authorized): boolean {
   const asking = whyAsked(core, located.tool, role.name, authorized.decision, admitted.equal);
   if (asking === undefined) return false;
   const unasked = ask(core, routed, asking, authorized);
+  if (unasked?.kind !== "denied") core.metrics.decided("ask", asking.row);
   if (unasked?.kind === "denied") deny(core, admitted, unasked.reason, unasked.row, unasked.why);
   if (unasked?.kind === "failed") refuse(core, admitted.asker, admitted.request, unasked.fault);
   return true;
@@ -173,6 +174,8 @@ function deny(
 function writeDenial(core: Core, admitted: Admitted, reason: DenyReason, decision: DecisionRecord): void {
   const { asker, request } = admitted;
   const { row, grant } = decision;
+  core.metrics.decided("deny", reason);
+  core.metrics.ended(request.tool, "denied");
   core.log("warn", "call.denied", { ...named(core, asker.peer, request), reason, row, grant });
   const changes = core.audit.denied(decision, isKnown(core, request.tool));
   if (changes.length === 0) return answer(core, asker, deniedMessage(reason)); // counted: it repeats
@@ -189,6 +192,7 @@ function refuse(core: Core, asker: Asker, request: ToolRequest<JsonString>, faul
   const { code, sentence } = fault;
   const why = code === "capacity" ? sentence : undefined;
   core.log("warn", "call.refused", { ...named(core, asker.peer, request), code, why });
+  core.metrics.ended(request.tool, code);
   auditFailed(core, asker.peer, request, fault);
   answer(core, asker, failedMessage(fault));
 }
@@ -203,6 +207,7 @@ function refuseUnheld(
 ): void {
   const { code, sentence: why } = fault;
   core.log("warn", "call.turned_away", { ...named(core, peer, request), code, why });
+  core.metrics.ended(request.tool, code);
   auditFailed(core, peer, request, fault);
   peer.connection.send(id, true, failedMessage(fault));
 }

@@ -252,6 +252,7 @@ const LOOK_EVERY_MS = 60_000;
 export function expireIfDue(core: Core, live: LiveCall): boolean {
   const { question } = live;
   if (question === undefined || core.clock.nowMs() < question.expiresAtMs) return false;
+  core.metrics.decided("deny", "approval_expired", live.aliases.size + 1);
   endCall(core, live, {
     message: deniedMessage("approval_expired"),
     labels: CLEAN,

@@ -78,6 +78,7 @@ export function refuse(
   live.unwritten += 1;
   const settled = once(core, live, (written) => {
     if (!written) return reopen(core, live);
+    core.metrics.decided("deny", "approval_refused", live.aliases.size + 1);
     close(core, record);
     logAnswered(core, "approval.refused", live, record, undefined);
     finish(core, live, ending);
@@ -144,6 +145,7 @@ function makeVoid(
   const audit: Change[] = denied
     ? [{ kind: "audit", record: { kind: "decision", decision: verdict.decision } }]
     : [];
+  if (denied) core.metrics.decided("deny", verdict.reason, live.aliases.size + 1);
   const status = denied ? "denied" : "failed";
   endCall(core, live, { message, labels: CLEAN, status, closes: "void", withdrawn: true, changes: audit });
   return callFault(

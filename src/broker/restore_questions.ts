@@ -38,7 +38,7 @@ function restoreOpen(core: Core, record: ApprovalRecord): readonly Change[] {
   if (live === undefined) {
     const nowMs = core.clock.nowMs();
     const gone = closed(record, nowMs < record.expiresAtMs ? "void" : "expired", nowMs);
-    return [{ kind: "approval", approval: gone }, ...core.approvals.keep(gone)];
+    return [{ kind: "approval", approval: gone }, ...core.approvals.keepEnded(gone)];
   }
   core.live.add(live);
   core.approvals.ask(live, record);

@@ -18,8 +18,12 @@ export type Blamed = LiveCall | Asker;
 export function write(core: Core, blamed: Blamed, changes: readonly Change[], done: Committed): void {
   try {
     core.audit.touch();
+    const startedAtMs = core.turnTime.nowMs();
+    let waits = false;
     const settled = (unwritten: StoreFault | undefined) => {
       try {
+        const waitedMs = waits ? core.turnTime.nowMs() - startedAtMs : undefined; // called at once: not on disk yet
+        core.metrics.committed(unwritten === undefined, waitedMs);
         if (unwritten === undefined) core.sessions.wrote(changes);
         done(unwritten);
       } catch (error) {
@@ -27,6 +31,7 @@ export function write(core: Core, blamed: Blamed, changes: readonly Change[], do
       }
     };
     core.store.commit(changes, settled, isOperator(core, blamed));
+    waits = true;
   } catch (error) {
     abandon(core, blamed, error);
   }
@@ -53,6 +58,7 @@ export function attempt(core: Core, blamed: Blamed, task: () => void): void {
 /** Ends what can't go on. Whether it ran is told by its record: dispatched and without an outcome. */
 export function abandon(core: Core, blamed: Blamed, error: unknown): void {
   const role = roleOfBlamed(blamed);
+  core.metrics.faults += 1;
   core.log("error", "broker.fault", { role, ...faultFields(error) });
   if ("askers" in blamed) abandonCall(core, blamed);
   else answerInternal(core, blamed);
@@ -68,6 +74,7 @@ function abandonCall(core: Core, live: LiveCall): void {
     payLater(core);
   }
   live.ending?.settled?.(false);
+  if (live.answer === undefined) core.metrics.ended(live.tool.name, "internal", live.aliases.size + 1);
   live.answer ??= internalMessage();
   core.live.remove(live);
   for (const asker of live.askers.splice(0)) answerInternal(core, asker);

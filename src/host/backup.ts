@@ -27,10 +27,12 @@ export interface BackupOptions {
   readonly stateDir: string;
   /** Nothing is there yet; its directory is. */
   readonly to: string;
+  /** Told what is begun. */
+  readonly onStep?: ((step: string) => void) | undefined;
 }
 
 /** The fault is a sentence for people; then nothing is left behind. */
-export async function takeBackup({ stateDir, to }: BackupOptions): Promise<Result<BackupTaken>> {
+export async function takeBackup({ stateDir, to, onStep }: BackupOptions): Promise<Result<BackupTaken>> {
   if (statSync(to, { throwIfNoEntry: false }) !== undefined)
     return fault(`${JSON.stringify(to)} is there already: a backup overwrites nothing; choose another name.`);
   const partial = join(dirname(to), `.${basename(to)}.partial`);
@@ -41,10 +43,13 @@ export async function takeBackup({ stateDir, to }: BackupOptions): Promise<Resul
   }
   try {
     const file = join(partial, STATE_FILE);
+    onStep?.("copying the state");
     const copied = await withStored(stateDir, (engine) => copy(engine, file));
     if (!copied.ok) return copied;
     chmodSync(file, 0o600);
+    onStep?.("sealing the copy");
     await seal(file);
+    onStep?.("verifying the copy");
     const verified = await withStored(file, verifyCopy);
     if (!verified.ok) return verified;
     await rename(file, to);

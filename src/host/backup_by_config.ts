@@ -28,11 +28,17 @@ export interface RestoreReport {
   readonly takenBack: number;
 }
 
-/** A string says why there is no backup, in a sentence for people. */
-export async function backup(configPath: string, to: string): Promise<BackupReport | string> {
+type OnStep = (step: string) => void;
+
+/** A string says why there is no backup, in a sentence for people. `onStep`: told what is begun. */
+export async function backup(
+  configPath: string,
+  to: string,
+  onStep?: OnStep,
+): Promise<BackupReport | string> {
   const config = await configOf(configPath);
   if (!config.ok) return config.fault;
-  const taken = await takeBackup({ stateDir: config.value.stateDir, to: resolve(to) });
+  const taken = await takeBackup({ stateDir: config.value.stateDir, to: resolve(to), onStep });
   if (!taken.ok) return taken.fault;
   const { path, bytes, records, head } = taken.value;
   return { path, bytes, records, checkpoint: `${head.seq}:${head.hash}` };
@@ -43,6 +49,7 @@ export async function restore(
   configPath: string,
   from: string,
   replace: boolean,
+  onStep?: OnStep,
 ): Promise<RestoreReport | string> {
   const config = await configOf(configPath);
   if (!config.ok) return config.fault;
@@ -54,6 +61,7 @@ export async function restore(
     auditBounds: audit,
     libc: await loadLibc(),
     nowMs: Date.now(),
+    onStep,
   });
   if (!restored.ok) return restored.fault;
   const { head, floor, ...report } = restored.value;
@@ -63,9 +71,10 @@ export async function restore(
 async function configOf(path: string): Promise<Result<Config>> {
   const loaded = await loadConfig(path);
   if (loaded.ok) return ok(loaded.value.config);
-  const [first] = loaded.fault;
+  const [first, ...others] = loaded.fault;
+  const named = JSON.stringify(path);
+  if (first !== undefined && others.length === 0 && first.line === 1 && first.column === 1)
+    return fault(`the config ${named} can't be used: ${first.message}.`); // as a rule about the file itself
   const where = first === undefined ? "" : ` (line ${first.line}: ${first.message})`;
-  return fault(
-    `the config ${JSON.stringify(path)} has a mistake${where}: callgate check --config lists them all.`,
-  );
+  return fault(`the config ${named} has a mistake${where}: callgate check --config ${named} lists them all.`);
 }

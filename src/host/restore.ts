@@ -38,6 +38,8 @@ export interface RestoreOptions {
   readonly auditBounds: AuditBounds;
   readonly libc: Libc | undefined;
   readonly nowMs: number;
+  /** Told what is begun. */
+  readonly onStep?: ((step: string) => void) | undefined;
 }
 
 export interface Restored {
@@ -65,6 +67,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Result<Res
       return fault(
         `there is a state in ${JSON.stringify(stateDir)} already: --replace keeps it aside and takes the backup in its place.`,
       );
+    options.onStep?.("verifying the backup");
     const verified = await withStored(from, verifyBackup);
     if (!verified.ok) return fault(`nothing was restored: ${verified.fault}`);
     return await putBack(options, present, verified.value);
@@ -108,7 +111,8 @@ async function putBack(
   present: boolean,
   head: AuditHead,
 ): Promise<Result<Restored>> {
-  const { stateDir, from, nowMs } = options;
+  const { stateDir, from, nowMs, onStep } = options;
+  onStep?.("copying the backup");
   const replaced = present ? await withStored(stateDir, knowledgeOf) : undefined;
   const ready = join(stateDir, RESTORING);
   rmSync(ready, { recursive: true, force: true }); // of one that was broken off
@@ -120,6 +124,7 @@ async function putBack(
   const sealed = await checkSeal(file);
   if (!sealed.ok) return fault(`nothing was restored: ${sealed.fault}`);
   await truncate(file, sealed.value);
+  onStep?.("beginning a new epoch");
   const begun = await beginEpoch(options, ready, replaced?.ok ? replaced.value : undefined);
   if (!begun.ok) return fault(`nothing was restored: ${begun.fault}`);
   await flush(file);

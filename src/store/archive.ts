@@ -5,6 +5,7 @@
 
 import { codeNumber, codeOf, labelBits, labelsOf, statusNumber, statusOf } from "./call_codes.ts";
 import { CallIndex } from "./call_index.ts";
+import type { FoundCall } from "./port.ts";
 import type { CallRecord } from "./records.ts";
 
 const SEGMENT_BYTES = 1_048_576;
@@ -101,6 +102,32 @@ export class CallArchive {
         yield readRecord(segment, segment.records[number]!, this.#role);
       }
     }
+  }
+
+  /** The same without reading them: of those that ended by `endedMaxMs`, and only what comes after `behind` where that is kept. */
+  *found(
+    endedMaxMs: number,
+    behind?: { readonly session: string; readonly call: bigint },
+  ): Generator<FoundCall> {
+    const position = behind && this.#index.get(behind.session)?.find(behind.call);
+    for (let index = this.#segments.length - 1; index >= 0; index -= 1) {
+      const segment = this.#segments[index]!;
+      const start = (this.#firstNumber + index) * SEGMENT_BYTES;
+      for (let number = segment.records.length - 1; number >= segment.oldest; number -= 1) {
+        const at = segment.records[number]!;
+        if (position !== undefined && start + at >= position) continue;
+        const endedAtMs = segment.view.getFloat64(at + AT.ended, true);
+        if (endedAtMs <= endedMaxMs) yield this.#found(segment, number, endedAtMs);
+      }
+    }
+  }
+
+  #found(segment: Segment, number: number, endedAtMs: number): FoundCall {
+    const at = segment.records[number]!;
+    const role = this.#role;
+    const key = { role, ...readKey(segment, at) };
+    const bytes = chargedBytes(segment, number);
+    return { key, endedAtMs, number: 0, bytes, read: () => readRecord(segment, at, role) };
   }
 
   /** Lets the oldest go while there are more than `bytesMax`, or that ended before `endedBeforeMs`. */

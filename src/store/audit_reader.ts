@@ -40,6 +40,9 @@ export function auditReader(source: AuditBlocks): AuditReader {
     return found !== undefined && holds(found, seq) ? found : take(source.blockAbove(seq));
   };
 
+  const blockEndingAt = (seq: bigint): ReadLines | undefined =>
+    begun !== undefined && holds(begun, seq) ? begun : take(source.blockUpTo(seq));
+
   return {
     head: () => source.state().head,
     seals: () => source.state().seals,
@@ -58,6 +61,24 @@ export function auditReader(source: AuditBlocks): AuditReader {
           return lines;
         }
         block = take(source.blockAbove(firstSeq));
+      }
+      return lines;
+    },
+    linesBefore: (seq, linesMax) => {
+      const lines: AuditLine[] = [];
+      const last = seq - 1n;
+      let block = last < 1n ? undefined : blockEndingAt(last);
+      begun = undefined;
+      while (block !== undefined) {
+        const { firstSeq } = block;
+        const older: AuditLine[] = block.lines.filter((line) => line.seq <= last);
+        const taken = older.slice(Math.max(0, older.length - (linesMax - lines.length)));
+        lines.push(...taken.reverse());
+        if (lines.length >= linesMax) {
+          if (taken.length < older.length) begun = block;
+          return lines;
+        }
+        block = firstSeq < 1n ? undefined : take(source.blockUpTo(firstSeq - 1n));
       }
       return lines;
     },

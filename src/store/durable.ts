@@ -13,7 +13,7 @@ import type { Engine } from "./engine.ts";
 import { Journal, type Ledger, type Reserve } from "./journal.ts";
 import { type CallBounds, MemoryCalls, newestFirst } from "./memory_calls.ts";
 import { migrate } from "./migrations.ts";
-import type { AuditReader, Committed, Store, StoreCondition, Stored } from "./port.ts";
+import type { AuditReader, Committed, FoundCall, Store, StoreCondition, Stored } from "./port.ts";
 import type { CallKey, CallRecord, Change, DecisionRecord } from "./records.ts";
 import { StoredAudit } from "./stored_audit.ts";
 import { StoredCalls } from "./stored_calls.ts";
@@ -105,6 +105,18 @@ export class DurableStore implements Store {
     yield* memory.withoutOutcome();
     yield* calls.withoutOutcome();
     yield* newestFirst([memory.ended(), calls.ended()]);
+  }
+
+  *open(): Iterable<FoundCall> {
+    yield* this.#parts.memory.open();
+    yield* this.#parts.calls.open();
+  }
+
+  ended({ role, behind }: Parameters<Store["ended"]>[0]): Iterable<FoundCall> {
+    const { calls, memory } = this.#parts;
+    // One that is on disk is behind whatever is in memory of its millisecond.
+    const place = behind && { ...behind, number: calls.numberOf(behind) ?? 0 };
+    return newestFirst([memory.found(role, place), calls.found(role, place)]);
   }
 
   watermark(role: string, session: string): bigint | undefined {

@@ -74,6 +74,23 @@ export class KeptCalls {
     return place === undefined ? undefined : this.#at(place);
   }
 
+  /** From the latest on; of `below` (a number of an outcome) and `endedMaxMs` only what fits both. */
+  *newestFirst(below: number, endedMaxMs: number): Generator<KeptCall> {
+    const fits = (place: number) => {
+      const { numbers } = this.#chunkOf(place);
+      const at = (place % CHUNK_CALLS) * 3;
+      return numbers[at]! < below && numbers[at + 2]! <= endedMaxMs;
+    };
+    // Both rise with the place.
+    let [low, high] = [this.#oldest, this.#end];
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if (fits(middle)) low = middle + 1;
+      else high = middle;
+    }
+    for (let place = low - 1; place >= this.#oldest; place -= 1) yield this.#at(place);
+  }
+
   /** The `index`-th oldest. */
   oldest(index: number): KeptCall | undefined {
     const place = this.#oldest + index;
@@ -96,8 +113,12 @@ export class KeptCalls {
     this.#firstChunk += 1;
   }
 
+  #chunkOf(place: number): Chunk {
+    return this.#chunks[Math.floor(place / CHUNK_CALLS) - this.#firstChunk]!;
+  }
+
   #at(place: number): KeptCall {
-    const chunk = this.#chunks[Math.floor(place / CHUNK_CALLS) - this.#firstChunk]!;
+    const chunk = this.#chunkOf(place);
     const at = place % CHUNK_CALLS;
     const { numbers, small } = chunk;
     return {

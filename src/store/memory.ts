@@ -7,7 +7,7 @@ import { keyedDigest } from "./audit_event.ts";
 import { MemoryAudit } from "./audit_memory.ts";
 import { Denials } from "./denials.ts";
 import { MemoryCalls } from "./memory_calls.ts";
-import type { AuditReader, Committed, Store, Stored } from "./port.ts";
+import type { AuditReader, Committed, FoundCall, Store, Stored } from "./port.ts";
 import type { CallKey, CallRecord, Change, DecisionRecord } from "./records.ts";
 import { loaded, recordWrites, type TableName, type Tables } from "./state_tables.ts";
 
@@ -59,6 +59,14 @@ export class MemoryStore implements Store {
   *calls(): Iterable<CallRecord> {
     yield* this.#calls.withoutOutcome();
     yield* this.#calls.ended();
+  }
+
+  open(): Iterable<FoundCall> {
+    return this.#calls.open();
+  }
+
+  ended({ role, behind }: Parameters<Store["ended"]>[0]): Iterable<FoundCall> {
+    return this.#calls.found(role, behind);
   }
 
   watermark(role: string, session: string): bigint | undefined {

@@ -3,6 +3,7 @@
 // Invariant: a pruned call is never found again, and its id stays at or below its watermark.
 
 import { CallArchive } from "./archive.ts";
+import type { EndedPlace, FoundCall } from "./port.ts";
 import type { CallKey, CallRecord, Change } from "./records.ts";
 import { Watermarks } from "./watermarks.ts";
 
@@ -85,6 +86,31 @@ export class MemoryCalls {
     return newestFirst([...this.#roles.values()].map(({ archive }) => archive.newestFirst()));
   }
 
+  /** As the port's `open`. */
+  open(): Iterable<FoundCall> {
+    return this.withoutOutcome().map((record) => {
+      const { key, arguments: args } = record;
+      return { key, endedAtMs: 0, number: 0, bytes: args.length, read: () => record };
+    });
+  }
+
+  /** As the port's `ended`. A place with a number is behind all of its millisecond here. */
+  found(role: string | undefined, behind: EndedPlace | undefined): Iterable<FoundCall> {
+    const roles = role === undefined ? [...this.#roles.keys()].sort() : [role];
+    return newestFirst(roles.map((name) => this.#foundOf(name, behind)));
+  }
+
+  #foundOf(role: string, behind: EndedPlace | undefined): Iterable<FoundCall> {
+    const archive = this.#roles.get(role)?.archive;
+    if (archive === undefined) return [];
+    if (behind === undefined) return archive.found(Number.POSITIVE_INFINITY);
+    const { key, endedAtMs, number } = behind;
+    const isOwn = number === 0 && key?.role === role;
+    if (isOwn && archive.find(key.session, key.call) !== undefined) return archive.found(endedAtMs, key);
+    const isLater = number === 0 && key !== undefined && key.role < role;
+    return archive.found(isLater ? endedAtMs : endedAtMs - 1);
+  }
+
   apply(change: Change): void {
     switch (change.kind) {
       case "intent":
@@ -122,16 +148,23 @@ export class MemoryCalls {
   }
 }
 
-/** Several streams of calls, each with the one that ended last first, as one. */
-export function* newestFirst(streams: readonly Iterable<CallRecord>[]): Generator<CallRecord> {
-  const heads: { current: CallRecord; readonly rest: Iterator<CallRecord> }[] = [];
+/** Several streams of calls, each with the one that ended last first, as one; of one millisecond, those of the first stream come first. */
+export function newestFirst<T extends { readonly endedAtMs: number }>(
+  streams: readonly Iterable<T>[],
+): Generator<T> {
+  return merged(streams, (a, b) => a.endedAtMs > b.endedAtMs);
+}
+
+/** Ordered streams as one. `isBefore`: strictly. */
+export function* merged<T>(streams: readonly Iterable<T>[], isBefore: (a: T, b: T) => boolean): Generator<T> {
+  const heads: { current: T; readonly rest: Iterator<T> }[] = [];
   for (const stream of streams) {
     const rest = stream[Symbol.iterator]();
     const first = rest.next();
     if (!first.done) heads.push({ current: first.value, rest });
   }
   while (heads.length > 0) {
-    const newest = heads.reduce((a, b) => (b.current.endedAtMs > a.current.endedAtMs ? b : a));
+    const newest = heads.reduce((a, b) => (isBefore(b.current, a.current) ? b : a));
     yield newest.current;
     const next = newest.rest.next();
     if (next.done) heads.splice(heads.indexOf(newest), 1);

@@ -41,6 +41,15 @@ export interface Store {
   /** Calls that are kept, newest first: those without an outcome, then those that have ended. */
   calls(): Iterable<CallRecord>;
 
+  /** Those without an outcome, newest first; none of them is read for it. */
+  open(): Iterable<FoundCall>;
+
+  /** Those that have ended, the latest first; none of them is read for it. `role`: only that role's. `behind`: only what comes after that place. */
+  ended(wanted: {
+    readonly role: string | undefined;
+    readonly behind: EndedPlace | undefined;
+  }): Iterable<FoundCall>;
+
   /** The highest call id of that session that was pruned: ids up to it are never run. */
   watermark(role: string, session: string): bigint | undefined;
 
@@ -51,6 +60,30 @@ export interface Store {
   load(): Stored;
 
   readonly audit: AuditReader;
+}
+
+/** A call as it is found without reading it. Good until the store changes: within one turn. */
+export interface FoundCall {
+  readonly key: CallKey;
+  /** 0: it has no outcome. */
+  readonly endedAtMs: number;
+  /** Number of its outcome among all that were written, which says nothing to who may not see others'; 0: it is kept in memory, or has none. */
+  readonly number: number;
+  /** What reading it costs, about. */
+  readonly bytes: number;
+  read(): CallRecord | undefined;
+}
+
+/**
+ * A place in the order of ended calls: the latest first; of one millisecond those in memory, by role, then the
+ * others. The call that it names may be gone by now; the place holds all the same.
+ */
+export interface EndedPlace {
+  readonly endedAtMs: number;
+  /** As in FoundCall; 0: in memory, or not told. */
+  readonly number: number;
+  /** Looked up for its place within its millisecond; undefined: it is not. */
+  readonly key: CallKey | undefined;
 }
 
 export interface StoredTaint {
@@ -106,5 +139,7 @@ export interface AuditReader {
   head(): AuditHead;
   /** Records in order from `seq` on (or from the first kept after it), at most `linesMax`. */
   lines(seq: bigint, linesMax: number): readonly AuditLine[];
+  /** Records below `seq`, the newest first, at most `linesMax`; none: nothing older is kept. */
+  linesBefore(seq: bigint, linesMax: number): readonly AuditLine[];
   seals(): readonly AuditSeal[];
 }

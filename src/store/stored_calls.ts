@@ -8,11 +8,14 @@ import { CallPruning } from "./call_pruning.ts";
 import { findCalls } from "./calls_at_start.ts";
 import { type Engine, walk } from "./engine.ts";
 import type { KeptCall } from "./kept_calls.ts";
-import type { CallBounds } from "./memory_calls.ts";
+import { type CallBounds, merged } from "./memory_calls.ts";
+import type { EndedPlace, FoundCall } from "./port.ts";
 import type { CallKey, CallRecord, Change } from "./records.ts";
-import { INDEX_BYTES, type Open, RoleTable } from "./role_calls.ts";
+import { INDEX_BYTES, type Open, type RoleCalls, RoleTable } from "./role_calls.ts";
 import { partsOf, readSeq, seqKey, TABLE, wholeTable } from "./store_keys.ts";
 import type { WriteBatch } from "./write_batch.ts";
+
+const ANY = Number.POSITIVE_INFINITY;
 
 export class StoredCalls {
   /** What goes to make room, with each batch. */
@@ -48,13 +51,42 @@ export class StoredCalls {
 
   /** Newest first. */
   *withoutOutcome(): Generator<CallRecord> {
-    const all = [...this.#roles.all()].flatMap(({ open }) =>
-      [...open.values()].flatMap((calls) => [...calls.values()]),
-    );
-    const written = all.filter((open) => open.written).sort((a, b) => b.intent - a.intent);
-    for (const open of written) {
-      const record = open.record ?? this.#readOpen(open);
+    for (const { read } of this.open()) {
+      const record = read();
       if (record !== undefined) yield record;
+    }
+  }
+
+  /** As the port's `open`. */
+  *open(): Generator<FoundCall> {
+    const all = [...this.#roles.all()].flatMap((role) => openCalls(role));
+    const written = all.filter(({ open }) => open.written).sort((a, b) => b.open.intent - a.open.intent);
+    for (const { key, open } of written) {
+      const read = () => open.record ?? this.#readOpen(open);
+      yield { key, endedAtMs: 0, number: 0, bytes: open.charged, read };
+    }
+  }
+
+  /** As the port's `ended`; a place without a number whose call is not here is ahead of all of its millisecond. */
+  found(role: string | undefined, behind: EndedPlace | undefined): Iterable<FoundCall> {
+    const below = behind && this.numberOf(behind);
+    const endedMaxMs = below === undefined && behind !== undefined ? behind.endedAtMs : ANY;
+    const roles = role === undefined ? [...this.#roles.all()] : [this.#roles.find(role)];
+    const streams = roles.map((one) => (one === undefined ? [] : this.#found(one, below ?? ANY, endedMaxMs)));
+    return merged(streams, (a, b) => a.number > b.number);
+  }
+
+  /** The number in the place, or that of the call that it names. */
+  numberOf({ number, key }: EndedPlace): number | undefined {
+    if (number !== 0) return number;
+    return key && this.#roles.find(key.role)?.kept.find(key.session, key.call)?.outcome;
+  }
+
+  *#found({ name, kept }: RoleCalls, below: number, endedMaxMs: number): Generator<FoundCall> {
+    for (const one of kept.newestFirst(below, endedMaxMs)) {
+      const { session, call, outcome: number, charged: bytes, endedAtMs } = one;
+      const read = () => this.#readKept(one, this.#engine.get(seqKey(TABLE.outcomes, number)));
+      yield { key: { role: name, session, call }, endedAtMs, number, bytes, read };
     }
   }
 
@@ -210,4 +242,10 @@ export class StoredCalls {
     if (parts === 0) return [];
     return this.#engine.range({ ...partsOf(intent), limit: parts }).map(({ value }) => value);
   }
+}
+
+function openCalls(role: RoleCalls): readonly { readonly key: CallKey; readonly open: Open }[] {
+  return [...role.open].flatMap(([session, calls]) =>
+    [...calls].map(([call, open]) => ({ key: { role: role.name, session, call }, open })),
+  );
 }

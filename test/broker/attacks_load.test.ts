@@ -66,10 +66,10 @@ describe("an agent that asks for lists as fast as it can", () => {
   it("gets one in a turn, so that nobody else waits for all of them", () =>
     withRig(BASIC, async (rig) => {
       const read = { lists: 0 };
-      const { calls } = rig.store;
-      rig.store.calls = () => {
+      const { ended } = rig.store;
+      rig.store.ended = (wanted) => {
         read.lists += 1;
-        return calls.call(rig.store);
+        return ended.call(rig.store, wanted);
       };
       const agent = rig.peer("agent");
       const lists = Array.from({ length: 50 }, () => agent.ask("callgate.calls.list"));
@@ -89,10 +89,10 @@ describe("an agent that asks for lists as fast as it can", () => {
   it("that has gone by then is asked for by nobody", () =>
     withRig(BASIC, async (rig) => {
       const read = { lists: 0 };
-      const { calls } = rig.store;
-      rig.store.calls = () => {
+      const { ended } = rig.store;
+      rig.store.ended = (wanted) => {
         read.lists += 1;
-        return calls.call(rig.store);
+        return ended.call(rig.store, wanted);
       };
       const agent = rig.peer("agent");
       for (let i = 0; i < 50; i += 1) agent.ask("callgate.calls.list");

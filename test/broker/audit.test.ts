@@ -357,3 +357,97 @@ describe("callgate.audit.export", () => {
     });
   });
 });
+
+describe("audit.export backward", () => {
+  async function exported(
+    rig: Rig,
+    args: object,
+  ): Promise<{ lines: readonly AuditRecord[]; next: string | null }> {
+    const reply = await ask(rig, rig.peer("operator"), "callgate.audit.export", args);
+    const { lines, next_seq: next } = reply.json as unknown as { lines: string[]; next_seq: string | null };
+    return { lines: lines.map((line) => (JSON.parse(line) as { record: AuditRecord }).record), next };
+  }
+
+  const seqs = (lines: readonly AuditRecord[]) => lines.map((record) => Number(record["seq"]));
+
+  it("tells the newest first, page by page to the first, each once, while more is written", () =>
+    withRig(BASIC, async (rig) => {
+      const agent = rig.peer("agent");
+      for (let n = 0; n < 20; n += 1) await ask(rig, agent, `none-${n}`);
+      const last = Number(rig.store.audit.head().seq);
+      const first = await exported(rig, { backward: true, limit: 3 });
+      const got = [...first.lines];
+      for (let { next } = first; next !== null; ) {
+        await ask(rig, agent, "none-more", {}, BigInt(next));
+        const page = await exported(rig, { backward: true, limit: 3, before_seq: next });
+        got.push(...page.lines);
+        next = page.next;
+      }
+      const top = seqs(got)[0] ?? 0;
+      expect(top).toBeGreaterThanOrEqual(last);
+      expect(seqs(got)).toEqual(Array.from({ length: top }, (_, n) => top - n));
+    }));
+
+  it("has a session's decisions, questions, rises and endorsements, and its whole role's", () =>
+    withRig(ASKING, async (rig) => {
+      const [agent, files, operator] = [rig.peer("agent"), rig.peer("files"), rig.peer("operator")];
+      files.serve = (served) => served.result("x", { class: "internal", untrusted: true });
+      await ask(rig, agent, "read", { path: "/a" }, 7n);
+      agent.ask("pay", PAYMENT, { call: 8n });
+      agent.ask("read", { path: "/b" }, { call: 9n, session: "t" });
+      await rig.settle();
+      const { json } = await ask(rig, operator, "callgate.sessions.show", { role: "agent", session: "s" });
+      const version = (json["role_taint"] as { version: number }).version;
+      const lowered = await ask(rig, operator, "callgate.sessions.endorse", {
+        role: "agent",
+        session: "s",
+        version,
+        class: "public",
+        untrusted: false,
+        reason: "looked at",
+      });
+      expect(lowered.end).toContain("result");
+      await ask(rig, operator, "callgate.freeze", { role: "agent" });
+      const { lines } = await exported(rig, { backward: true, role: "agent", session: "s" });
+      const kinds = lines.map(({ kind }) => kind);
+      expect(kinds).toEqual(
+        expect.arrayContaining(["dispatch", "outcome", "taint", "approval", "endorsed", "frozen"]),
+      );
+      expect(lines.every(({ session }) => session === undefined || session === "s")).toBe(true);
+      const ofCall = await exported(rig, { role: "agent", session: "s", call: "7" });
+      expect(ofCall.lines.map(({ kind }) => kind)).toEqual(
+        expect.arrayContaining(["dispatch", "taint", "outcome"]),
+      );
+      expect(
+        ofCall.lines.map((record) => record["call"] ?? (record["raised_by"] as { call: string }).call),
+      ).toEqual(ofCall.lines.map(() => "7"));
+    }));
+
+  it("stops at the time that was asked for", () =>
+    withRig(BASIC, async (rig) => {
+      const agent = rig.peer("agent");
+      rig.peer("files").serve = (served) => served.result("x", {});
+      for (let n = 0; n < 10; n += 1) {
+        await ask(rig, agent, "free", {}, BigInt(n));
+        await rig.pass(1000);
+      }
+      const nowMs = rig.clock.nowMs();
+      const args = { backward: true, since_ms: nowMs - 5500, until_ms: nowMs - 1500, tool: "free" };
+      const { lines, next } = await exported(rig, args);
+      expect(next).toBe(null);
+      const dispatched = lines.filter(({ kind }) => kind === "dispatch");
+      expect(dispatched.map((record) => record["call"])).toEqual(["8", "7", "6", "5"]);
+    }));
+
+  it.each([
+    [{ backward: true, from_seq: "1" }, "`from_seq` does not go with `backward` true"],
+    [{ before_seq: "1" }, "`before_seq` does not go with `backward` false"],
+    [{ backward: true, before_seq: "x" }, "`before_seq` is no record's number"],
+    [{ call: "-1" }, "`call` is no call id"],
+  ])("takes %j as a mistake", (args, sentence) =>
+    withRig(BASIC, async (rig) => {
+      const reply = await ask(rig, rig.peer("operator"), "callgate.audit.export", args);
+      expect(reply.sentence).toBe(`bad_arguments: ${sentence}. Nothing ran.`);
+    }),
+  );
+});

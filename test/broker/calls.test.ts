@@ -159,9 +159,9 @@ describe("calls.list and calls.show", () => {
     await lives.settle();
     files.take().result("x");
     await lives.settle();
-    expect(await listed(lives)).toEqual(["write 2 running", "whole 3 waiting", "free 1 ended"]);
+    expect(await listed(lives)).toEqual(["whole 3 waiting", "write 2 running", "free 1 ended"]);
     expect(await listed(lives, { state: "waiting" })).toEqual(["whole 3 waiting"]);
-    expect(await listed(lives, { limit: 1 })).toEqual(["write 2 running"]);
+    expect(await listed(lives, { limit: 1 })).toEqual(["whole 3 waiting"]);
     expect(await listed(lives, { role: "files" })).toEqual([]);
     expect(await listed(lives, { session: "other" })).toEqual([]);
   });

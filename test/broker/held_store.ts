@@ -105,6 +105,14 @@ export class HeldStore implements Store {
     for (const record of this.#inner.calls()) if (!this.#forgotten.has(nameOf(record.key))) yield record;
   }
 
+  *open() {
+    for (const found of this.#inner.open()) if (!this.#forgotten.has(nameOf(found.key))) yield found;
+  }
+
+  *ended(wanted: Parameters<Store["ended"]>[0]) {
+    for (const found of this.#inner.ended(wanted)) if (!this.#forgotten.has(nameOf(found.key))) yield found;
+  }
+
   load() {
     return this.#inner.load();
   }

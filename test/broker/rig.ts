@@ -101,6 +101,8 @@ class Life implements Clock {
       },
       findCall: (key) => store.findCall(key),
       calls: () => store.calls(),
+      open: () => store.open(),
+      ended: (wanted) => store.ended(wanted),
       watermark: (role, session) => store.watermark(role, session),
       findDecision: (key) => store.findDecision(key),
       load: () => store.load(),

@@ -125,6 +125,69 @@ describe.each(KINDS)("a store %s", (_, start) => {
     ]);
   });
 
+  it("finds ended calls from any place on, of all roles or one, in memory and on disk, without reading them", async () => {
+    for (let call = 1n; call <= 40n; call += 1n) {
+      const role = call % 3n === 0n ? "agent" : "other";
+      await world.run(recordOf(call, { role, durable: call % 2n === 0n, askedAtMs: world.clock.nowMs() }));
+      if (call % 8n === 0n) world.pass(1); // many end in the same millisecond
+    }
+    for (const role of [undefined, "agent", "other"]) {
+      const all = [...world.store.ended({ role, behind: undefined })];
+      expect(all.map(({ key }) => key.call)).toHaveLength(
+        role === undefined ? 40 : role === "agent" ? 13 : 27,
+      );
+      expect(all.map(({ endedAtMs }) => endedAtMs)).toEqual(
+        all.map(({ endedAtMs }) => endedAtMs).sort((a, b) => b - a),
+      );
+      for (const [index, { key, endedAtMs, number, read }] of all.entries()) {
+        expect(read()).toEqual(world.store.findCall(key));
+        const rest = all.slice(index + 1).map((one) => one.key);
+        for (const told of role === undefined ? [number] : [number, 0]) {
+          const behind = { key, endedAtMs, number: told };
+          expect([...world.store.ended({ role, behind })].map((one) => one.key)).toEqual(rest);
+        }
+      }
+    }
+  });
+
+  it("goes on behind a call that was pruned meanwhile, with what is left", async () => {
+    for (let call = 1n; call <= 30n; call += 1n) {
+      await world.run(recordOf(call, { role: call % 2n === 0n ? "agent" : "quiet" }), [], "x".repeat(100));
+      if (call % 10n === 0n) world.pass(1);
+    }
+    const all = [...world.store.ended({ role: undefined, behind: undefined })];
+    world.storedBytesMax = 1500;
+    for (let call = 31n; call <= 32n; call += 1n) await world.run(recordOf(call)); // prunes the agent's, or all
+    const kept = new Set(
+      [...world.store.ended({ role: undefined, behind: undefined })].map(({ key }) => key.call),
+    );
+    expect(kept.size).toBeLessThan(30);
+    for (const [index, { key, endedAtMs, number }] of all.entries()) {
+      const behind = { key, endedAtMs, number };
+      const left = all.slice(index + 1).filter((one) => kept.has(one.key.call));
+      expect([...world.store.ended({ role: undefined, behind })].map((one) => one.key)).toEqual(
+        left.map((one) => one.key),
+      );
+    }
+  });
+
+  it("gives audit records backward, in slices of any size, from any number", async () => {
+    for (let call = 1n; call <= 8n; call += 1n) await world.run(recordOf(call), ["part"]);
+    const all = world.store.audit.lines(1n, 1000);
+    for (const slice of [1, 2, 5, 1000]) {
+      const got = [];
+      for (let before = all.length + 1; before > 1; ) {
+        const lines = world.store.audit.linesBefore(BigInt(before), slice);
+        got.push(...lines);
+        before = Number(lines.at(-1)?.seq ?? 0);
+      }
+      expect(got).toEqual(all.toReversed());
+    }
+    expect(world.store.audit.linesBefore(1n, 5)).toEqual([]);
+    expect(world.store.audit.linesBefore(0n, 5)).toEqual([]);
+    expect(world.store.audit.linesBefore(2n ** 64n - 1n, 1)).toEqual(all.slice(-1));
+  });
+
   it("prunes what is too old, and leaves the highest pruned id of its session behind for good", async () => {
     for (const call of [9n, 3n]) await world.run(recordOf(call), ["part"]);
     world.pass(REPLAY_FOR_MS + 1);

@@ -11,47 +11,16 @@ import { type BuiltinCall, type BuiltinOutcome, type Core, roleOf } from "../cor
 import { actorOf } from "../live.ts";
 import { approve as release, refuse as turnDown } from "../release.ts";
 import type { Wish } from "../remembering.ts";
-import { listed, questionLabels, whole } from "./approval_views.ts";
+import { isTold, LIST_MEMBERS, listQuestions, maySee } from "./approval_list.ts";
+import { questionLabels, whole } from "./approval_views.ts";
 import { integer, type MemberSchema, objectSchema, text } from "./arguments.ts";
 import { type BuiltinSource, shown } from "./builtin.ts";
 import { grantWordsLabels } from "./grant_words.ts";
 import { actsForItself, sessionLabels } from "./visibility.ts";
 
-const LIST_MAX = 200;
-/** Characters of a list: within a frame however much of it is escaped, and each line of it is short. */
-const LIST_CHARS_MAX = 200_000;
 const WATCH_SECONDS_MAX = 60;
 const REASON_CHARS_MAX = 1024;
 const REMEMBER_SECONDS_MAX = 2_592_000;
-
-function list(core: Core, call: BuiltinCall): BuiltinOutcome {
-  const role = text(call.args, "role");
-  const session = text(call.args, "session");
-  const all = text(call.args, "state") === "all";
-  const limit = Math.max(1, Math.min(integer(call.args, "limit") ?? LIST_MAX, LIST_MAX));
-  const approvals: object[] = [];
-  let labels: Labels = CLEAN;
-  let chars = 0;
-  let more = false;
-  for (const question of core.approvals.list(role)) {
-    if (!all && question.state !== "pending") continue;
-    if (session !== undefined && question.key.session !== session) continue;
-    if (!maySee(core, call, question) || !isTold(core, question)) continue;
-    const line = listed(core, question);
-    chars += JSON.stringify({ ...line, call: "" }).length;
-    more = approvals.length >= limit || chars > LIST_CHARS_MAX;
-    if (more) break;
-    approvals.push(line);
-    labels = join(labels, questionLabels(core, question));
-  }
-  return shown({ approvals, version: core.approvals.version, more }, labels);
-}
-
-/** One whose question is not written yet nobody has been told of. */
-function isTold(core: Core, question: ApprovalRecord): boolean {
-  const live = core.approvals.open(question.id);
-  return live === undefined || live.stage === "answering" || live.unwritten === 0;
-}
 
 function show(core: Core, call: BuiltinCall): BuiltinOutcome {
   const named = namedQuestion(core, call);
@@ -86,7 +55,7 @@ async function watch(core: Core, call: BuiltinCall): Promise<BuiltinOutcome> {
     await new Promise<void>((begin) => core.turns.take(call.role.name, begin));
   }
   // Meanwhile a reload may have changed what the role may see.
-  return list(core, { ...call, role: roleOf(core, call.peer.connection) ?? call.role });
+  return listQuestions(core, { ...call, role: roleOf(core, call.peer.connection) ?? call.role });
 }
 
 function approve(core: Core, call: BuiltinCall): BuiltinOutcome {
@@ -167,34 +136,21 @@ function isSameUser(core: Core, call: BuiltinCall, { uid }: ApprovalRecord): boo
   return !core.runtime.policy.allowSameUser && (own === undefined || own === uid);
 }
 
-/** As with a replay, another user of the same role is not the one who asked. */
-function maySee(core: Core, call: BuiltinCall, { key, uid }: ApprovalRecord): boolean {
-  if (call.role.operator) return true;
-  if (core.sessions.find(key.role, key.session)?.openedBy === call.role.name) return true;
-  if (key.role !== call.role.name || uid !== call.peer.connection.peer?.uid) return false;
-  return !call.role.isolated || key.session === call.session.id;
-}
-
 function bad(sentence: string): { readonly ok: false; readonly fault: CallFault } {
   return fault(callFault("bad_arguments", `${sentence}. ${NOTHING_RAN}`));
 }
 
 const APPROVAL: MemberSchema = { type: "string", description: "The question's id, from `approvals.list`." };
 const DIGEST: MemberSchema = { type: "string", description: "The digest that `approvals.show` gave." };
-const LIST_MEMBERS = {
-  role: { type: "string", description: "Of this role only." },
-  session: { type: "string", description: "Of this session only." },
-  state: { type: "string", enum: ["pending", "all"], description: "Default `pending`." },
-  limit: { type: "integer", description: `At most ${LIST_MAX}.` },
-} as const;
 
 export const APPROVAL_TOOLS: readonly BuiltinSource[] = [
   {
     name: "callgate.approvals.list",
-    description: "The questions that wait for a human, and on demand what became of the latest others.",
+    description:
+      "The questions that wait for a human, the first asked first, and on demand what became of the latest others, the latest first. `total`: how many wait.",
     effect: "read",
     schema: objectSchema(LIST_MEMBERS),
-    run: list,
+    run: listQuestions,
   },
   {
     name: "callgate.approvals.show",

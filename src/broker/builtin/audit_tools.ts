@@ -1,27 +1,17 @@
 // `callgate.audit.checkpoint|verify|export`: the audit as operators see it. Nothing of the chain is changed.
-// Labels: records name sessions and tools as their callers chose them, and opted-in arguments; so an export
-// carries the taint that its records tell of, and the present one of every role that they name. A
-// checkpoint and a finding hold numbers and hashes only, and are clean.
 
 import { type CallFault, fault, ok, type Result } from "../../base/faults.ts";
-import { CLEAN, DATA_CLASSES, join, type Labels } from "../../base/labels.ts";
-import { exportLine } from "../../store/audit_chain.ts";
-import { SLICE_RECORDS, verifyStored } from "../../store/audit_walk.ts";
-import type { AuditHead, AuditLine } from "../../store/port.ts";
-import { HOST } from "../../store/records.ts";
+import { verifyStored } from "../../store/audit_walk.ts";
+import type { AuditHead } from "../../store/port.ts";
 import { callFault, NOTHING_RAN } from "../answer.ts";
-import { type AuditFilter, matchesFilter, readNames } from "../audit_filter.ts";
+import type { AuditFilter } from "../audit_filter.ts";
 import type { BuiltinCall, BuiltinOutcome, Core } from "../core.ts";
-import { callId, objectSchema, SESSION, text } from "./arguments.ts";
+import { CALL, callId, flag, objectSchema, text } from "./arguments.ts";
+import { AuditPage } from "./audit_page.ts";
 import { type BuiltinSource, changed, shown } from "./builtin.ts";
-import { grantWordsLabels, writerLabels } from "./grant_words.ts";
 
 const LINES_DEFAULT = 200;
 const LINES_MAX = 1000;
-/** Of one answer's lines, which have to fit into a frame with room for escapes. */
-const ANSWER_BYTES_MAX = 393_216;
-/** Records looked at for one answer, whether they fit or not. */
-const SCANNED_MAX = 65_536;
 
 const NOT_OPERATOR = fault(
   callFault("bad_arguments", `The audit is for roles that are operators. ${NOTHING_RAN}`),
@@ -70,8 +60,13 @@ async function exportLines(core: Core, call: BuiltinCall): Promise<BuiltinOutcom
   if (limit < 1 || limit > LINES_MAX) return bad(`\`limit\` must be 1 to ${LINES_MAX}`);
   const filter = readFilter(call);
   if (!filter.ok) return bad(filter.fault);
-  const page = new Page(core, filter.value, limit);
-  await page.fill(callId(call.args, "from_seq") ?? 0n, () => nextTurn(core));
+  const direction = readDirection(call);
+  if (!direction.ok) return bad(direction.fault);
+  const page = new AuditPage(core, filter.value, limit);
+  const pause = () => nextTurn(core);
+  const { backward, seq } = direction.value;
+  if (backward) await page.fillBackward(seq ?? core.store.audit.head().seq + 1n, pause);
+  else await page.fill(seq ?? 0n, pause);
   return shown({ lines: page.lines, next_seq: page.nextSeq ?? null }, page.labels);
 }
 
@@ -86,74 +81,18 @@ function readFilter({ args }: BuiltinCall): Result<AuditFilter> {
     role: text(args, "role"),
     tool: text(args, "tool"),
     decision: text(args, "decision"),
+    call: callId(args, "call")?.toString(),
   });
 }
 
-/** One answer's lines, and where the next one goes on. */
-class Page {
-  readonly lines: string[] = [];
-  labels: Labels = CLEAN;
-  nextSeq: bigint | undefined;
-  readonly #core: Core;
-  readonly #filter: AuditFilter;
-  readonly #linesMax: number;
-  #bytes = 0;
-
-  constructor(core: Core, filter: AuditFilter, linesMax: number) {
-    this.#core = core;
-    this.#filter = filter;
-    this.#linesMax = linesMax;
-  }
-
-  async fill(from: bigint, pause: () => Promise<void>): Promise<void> {
-    let seq = this.#skipOld(from);
-    for (let scanned = 0; scanned < SCANNED_MAX; await pause()) {
-      const lines = this.#core.store.audit.lines(seq, SLICE_RECORDS);
-      const full = lines.find((line) => !this.#take(line));
-      const last = lines.at(-1);
-      if (full !== undefined || last === undefined) {
-        this.nextSeq = full?.seq;
-        return;
-      }
-      scanned += lines.length;
-      seq = last.seq + 1n;
-    }
-    this.nextSeq = seq;
-  }
-
-  /** Segments that ended before the time asked for are not read. */
-  #skipOld(from: bigint): bigint {
-    let seq = from;
-    for (const { lastSeq, lastAtMs } of this.#core.store.audit.seals()) {
-      if (lastAtMs < this.#filter.sinceMs && lastSeq >= seq) seq = lastSeq + 1n;
-    }
-    return seq;
-  }
-
-  /** false: there is no room for it any more. */
-  #take(line: AuditLine): boolean {
-    const names = readNames(line.text);
-    if (!matchesFilter(names, this.#filter)) return true;
-    const bytes = 2 * line.text.length; // quotes are escaped once more
-    if (this.lines.length >= this.#linesMax || (this.#bytes > 0 && this.#bytes + bytes > ANSWER_BYTES_MAX))
-      return false;
-    this.#bytes += bytes;
-    this.lines.push(exportLine(line));
-    this.labels = join(this.labels, this.#labelsOf(names));
-    return true;
-  }
-
-  #labelsOf({ role, taint, writer, grants }: ReturnType<typeof readNames>): Labels {
-    const told = DATA_CLASSES.find((name) => name === taint?.class);
-    const then: Labels = told === undefined ? CLEAN : { class: told, untrusted: taint?.untrusted !== false };
-    const words = join(grantWordsLabels(this.#core, grants), this.#labelsOfWriter(writer));
-    const quoted = join(then, words);
-    return role === undefined ? quoted : join(quoted, this.#core.sessions.roleTaint(role));
-  }
-
-  #labelsOfWriter(writer: string | undefined): Labels {
-    return writer === undefined || writer === HOST.role ? CLEAN : writerLabels(this.#core, writer);
-  }
+function readDirection({ args }: BuiltinCall): Result<{ backward: boolean; seq: bigint | undefined }> {
+  const backward = flag(args, "backward") ?? false;
+  const [own, other] = backward ? ["before_seq", "from_seq"] : ["from_seq", "before_seq"];
+  if (args.has(other)) return fault(`\`${other}\` does not go with \`backward\` ${backward}`);
+  const seq = callId(args, own);
+  if (args.has(own) && seq === undefined) return fault(`\`${own}\` is no record's number`);
+  if (args.has("call") && callId(args, "call") === undefined) return fault("`call` is no call id");
+  return ok({ backward, seq });
 }
 
 function bad(sentence: string): Result<never, CallFault> {
@@ -181,14 +120,28 @@ export const AUDIT_TOOLS: readonly BuiltinSource[] = [
   },
   {
     name: "callgate.audit.export",
-    description: "Audit records in order, each as one line of JSON with its hash; `next_seq`: there is more.",
+    description:
+      "Audit records in order (`backward`: the newest first), each as one line of JSON with its hash. `next_seq`: there may be more, from that number on (`backward`: before it).",
     effect: "read",
     schema: objectSchema({
       from_seq: { type: ["string", "integer"], description: "The first record's number." },
+      backward: { type: "boolean", description: "The newest first." },
+      before_seq: {
+        type: ["string", "integer"],
+        description: "With `backward`: only records before this number; left out: from the newest on.",
+      },
       limit: { type: "integer", description: `Lines in one answer, at most ${LINES_MAX}.` },
       since_ms: TIME,
       until_ms: TIME,
-      session: SESSION,
+      session: {
+        type: "string",
+        description:
+          "Records about this session; with `role` also those about the whole role, such as its taint.",
+      },
+      call: {
+        ...CALL,
+        description: `Records about this call, and of taints that it raised. ${CALL.description}`,
+      },
       role: { type: "string", description: "Records about this role's calls, sessions and grants." },
       tool: { type: "string", description: "Records about this tool." },
       decision: { type: "string", description: "Decisions only.", enum: ["allow", "ask", "deny"] },

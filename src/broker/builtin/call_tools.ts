@@ -9,7 +9,8 @@ import { providerSession, unsendable } from "../dispatch.ts";
 import type { LiveCall } from "../live.ts";
 import { CALL, objectSchema, ROLE, SESSION } from "./arguments.ts";
 import { type BuiltinSource, shown } from "./builtin.ts";
-import { CALL_VIEWS, liveCall, mayTouch, namedCall } from "./call_views.ts";
+import { liveCall, mayTouch, namedCall } from "./call_row.ts";
+import { CALL_VIEWS } from "./call_views.ts";
 import { SETTLE_TOOLS } from "./settle_tool.ts";
 import { isItself } from "./stop.ts";
 

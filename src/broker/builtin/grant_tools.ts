@@ -1,4 +1,4 @@
-// `callgate.grants.list|explain`: what a role was given, and what would be decided.
+// `callgate.grants.list|explain`: what a role was given, what would be decided, and (reach_tool.ts) what all of it comes to.
 
 import { fault } from "../../base/faults.ts";
 import { parseJsonObject } from "../../base/json.ts";
@@ -15,6 +15,7 @@ import { flag, objectSchema, ROLE, SESSION, text } from "./arguments.ts";
 import { type BuiltinSource, shown } from "./builtin.ts";
 import { GRANT_CHANGE_TOOLS } from "./grant_changes.ts";
 import { grantWordsLabels } from "./grant_words.ts";
+import { explainPolicy } from "./reach_tool.ts";
 import { namedRole, namedSessionId, sessionLabels } from "./visibility.ts";
 
 function list(core: Core, call: BuiltinCall): BuiltinOutcome {
@@ -78,11 +79,15 @@ function shownOrigin(origin: GrantOrigin | undefined) {
   };
 }
 
-function explainCall(core: Core, call: BuiltinCall): BuiltinOutcome {
+function explainAny(core: Core, call: BuiltinCall): BuiltinOutcome | Promise<BuiltinOutcome> {
+  const tool = text(call.args, "tool");
+  return tool === undefined ? explainPolicy(core, call) : explainCall(core, call, tool);
+}
+
+function explainCall(core: Core, call: BuiltinCall, tool: string): BuiltinOutcome {
   const named = namedRole(core, call);
   if (!named.ok) return named;
   const role = named.value.name;
-  const tool = text(call.args, "tool") ?? "";
   const ofSession = namedSessionId(call);
   if (!ofSession.ok) return ofSession;
   const session = ofSession.value;
@@ -159,27 +164,26 @@ export const GRANT_TOOLS: readonly BuiltinSource[] = [
   {
     name: "callgate.grants.explain",
     description:
-      "What would be decided about a call, and how each grant of the role stands to it. Runs nothing.",
+      "What would be decided about a call, and how each grant of the role stands to it. Without a tool: which tools the " +
+      "role (an operator's: every role) reaches at which taint, and which ways lead from untrusted content to an " +
+      "effect without a person. Runs nothing.",
     effect: "read",
-    schema: objectSchema(
-      {
-        role: ROLE,
-        session: SESSION,
-        tool: { type: "string", description: "The tool's name." },
-        arguments: { type: "string", description: "The text of the arguments' JSON object." },
-        taint_class: {
-          type: "string",
-          enum: DATA_CLASSES,
-          description: "As if the session's class were this.",
-        },
-        taint_untrusted: {
-          type: "boolean",
-          description: "As if the session had, or had not, read something untrusted.",
-        },
+    schema: objectSchema({
+      role: ROLE,
+      session: SESSION,
+      tool: { type: "string", description: "The tool's name; left out: the policy as a whole." },
+      arguments: { type: "string", description: "The text of the arguments' JSON object." },
+      taint_class: {
+        type: "string",
+        enum: DATA_CLASSES,
+        description: "As if the session's class were this.",
       },
-      "tool",
-    ),
-    run: explainCall,
+      taint_untrusted: {
+        type: "boolean",
+        description: "As if the session had, or had not, read something untrusted.",
+      },
+    }),
+    run: explainAny,
   },
   ...GRANT_CHANGE_TOOLS,
 ];

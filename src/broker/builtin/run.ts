@@ -13,6 +13,7 @@ import { type Builtin, type BuiltinCall, type BuiltinOutcome, type Core, roleOf 
 import { endCall, failCall, raise } from "../deliver.ts";
 import { checkArguments, type Runner, recordIntent } from "../dispatch.ts";
 import type { Asker, LiveCall } from "../live.ts";
+import type { CallOutcome } from "../metrics.ts";
 import { BROKER_ROLE } from "../new_call.ts";
 import type { Used } from "../runtime_grants.ts";
 import { enter } from "../stages.ts";
@@ -31,11 +32,13 @@ export function runBuiltin(core: Core, builtin: Builtin, cleared: Cleared): void
   const refused = checkArguments(builtin.schema, admitted.args) ?? standsInTheWay(core, builtin, cleared);
   const key = { role: role.name, session: session.id, call: admitted.request.call };
   if (refused !== undefined) {
+    core.metrics.ended(builtin.name, refused.code);
     core.audit.failed(key, builtin.name, refused.code);
     return answer(core, asker, failedMessage(refused));
   }
   const call: BuiltinCall = { peer: asker.peer, role, session, key, args: admitted.args };
   if (builtin.effect === "read") {
+    core.metrics.decided(authorized.decision.kind, authorized.decision.row);
     core.audit.allowedRead(decisionRecord(key, authorized.subject, authorized.decision));
     const used = core.grants.use(authorized.decision, admitted.nowMs);
     core.turns.take(role.name, () =>
@@ -70,20 +73,30 @@ function read(
   used: Used,
 ): void {
   const role = roleOf(core, call.peer.connection);
-  if (!waits(asker) || role === undefined) return used.settled(false);
+  const end = (message: Buffer, as: CallOutcome) => {
+    core.metrics.ended(builtin.name, as);
+    answer(core, asker, message);
+  };
+  if (!waits(asker) || role === undefined) {
+    core.metrics.ended(builtin.name, "cancelled"); // nobody is there any more, and nothing was read
+    return used.settled(false);
+  }
   settle(core, asker, builtin.run(core, { ...call, role }), (outcome) => {
     const denied = takenAway(core, call, authorized, used);
     if (denied !== undefined) {
       used.settled(false);
-      return answer(core, asker, deniedMessage(denied));
+      core.metrics.decided("deny", denied);
+      return end(deniedMessage(denied), "denied");
     }
     const { message, labels } = outcomeMessage(outcome);
+    const as = outcome.ok ? "result" : outcome.fault.code;
     const changes = [...used.changes, ...raise(core, call.session, labels, call.key)];
-    if (changes.length === 0) return answer(core, asker, message); // also while nothing can be written
-    if (core.store.condition === "stalled") return answer(core, asker, failedMessage(UNWRITABLE));
+    if (changes.length === 0) return end(message, as); // also while nothing can be written
+    if (core.store.condition === "stalled") return end(failedMessage(UNWRITABLE), UNWRITABLE.code);
     write(core, asker, changes, (unwritten) => {
       used.settled(unwritten === undefined);
-      answer(core, asker, unwritten === undefined ? message : failedMessage(UNWRITABLE));
+      if (unwritten === undefined) end(message, as);
+      else end(failedMessage(UNWRITABLE), UNWRITABLE.code);
     });
   });
 }

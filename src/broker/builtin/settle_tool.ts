@@ -11,7 +11,7 @@ import type { BuiltinCall, BuiltinOutcome, Core } from "../core.ts";
 import { actorOf } from "../live.ts";
 import { CALL, flag, objectSchema, text } from "./arguments.ts";
 import { type BuiltinSource, changed } from "./builtin.ts";
-import { isLive, namedCall } from "./call_views.ts";
+import { isLive, namedCall } from "./call_row.ts";
 import { actsForItself, namedRole } from "./visibility.ts";
 
 const TEXT_CHARS_MAX = 262_144;

@@ -5,13 +5,16 @@ import { isSessionId } from "../../base/ids.ts";
 import { callFault, NOTHING_RAN } from "../answer.ts";
 import type { BuiltinCall, BuiltinOutcome, Core } from "../core.ts";
 import { actorOf } from "../live.ts";
+import { metricsReport } from "../metrics_report.ts";
 import { flag, objectSchema, ROLE, SESSION, text } from "./arguments.ts";
 import { type BuiltinSource, changed, shown } from "./builtin.ts";
-import { isLive } from "./call_views.ts";
+import { isLive } from "./call_row.ts";
 import { stopCalls } from "./stop.ts";
 import { namedRole, namedSession } from "./visibility.ts";
 
 function status(core: Core, call: BuiltinCall): BuiltinOutcome {
+  const measured = flag(call.args, "metrics") === true;
+  if (measured && !call.role.operator) return NOT_OPERATOR;
   const { policy, stale } = core.runtime;
   const own = {
     role: call.role.name,
@@ -48,8 +51,13 @@ function status(core: Core, call: BuiltinCall): BuiltinOutcome {
     grants: policy.grants.length,
     roles,
     warning,
+    ...(measured ? { metrics: metricsReport(core) } : {}),
   });
 }
+
+const NOT_OPERATOR = fault(
+  callFault("bad_arguments", `\`metrics\` is for roles that are operators. ${NOTHING_RAN}`),
+);
 
 async function reload(core: Core, call: BuiltinCall): Promise<BuiltinOutcome> {
   const refused = await core.requestReload();
@@ -123,7 +131,12 @@ export const STATUS_TOOLS: readonly BuiltinSource[] = [
     description:
       "How the broker is: policy in force, whether a reload failed; for operators also roles and load.",
     effect: "read",
-    schema: objectSchema({}),
+    schema: objectSchema({
+      metrics: {
+        type: "boolean",
+        description: "Also what the broker has counted since it started. For operators only.",
+      },
+    }),
     run: status,
   },
   {

@@ -24,6 +24,11 @@ const SOURCES: readonly BuiltinSource[] = [
   ...AUDIT_TOOLS,
 ];
 
+/** What each of them does, for whoever looks at a policy without a broker. */
+export function builtinEffects(): ReadonlyMap<string, Builtin["effect"]> {
+  return new Map(SOURCES.map(({ name, effect }) => [name, effect]));
+}
+
 /** Finds the question that an id names. */
 type FindApproval = (id: string) => ApprovalRecord | undefined;
 

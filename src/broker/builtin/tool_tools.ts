@@ -46,8 +46,9 @@ function shownTool(core: Core, viewer: RolePolicy, name: string) {
     };
   }
   const resolved = core.definitions.resolve(core.runtime.policy, name);
+  const looked = viewer.operator ? { definition: lookedAt(core, name) } : {};
   if (resolved === undefined)
-    return viewer.operator ? { name, in_service: false, announced: true } : undefined;
+    return viewer.operator ? { name, in_service: false, announced: true, ...looked } : undefined;
   const { tool, pin } = resolved;
   const { description, schema } = readable(core, resolved);
   return {
@@ -56,7 +57,16 @@ function shownTool(core: Core, viewer: RolePolicy, name: string) {
     effect: tool.effect,
     in_service: core.peers.leastLoaded(tool.role, name, pin?.definition.digest) !== undefined,
     schema: schema === undefined ? null : plain(schema.source),
+    ...looked,
   };
+}
+
+/** Whether somebody has looked at what was announced: null where nothing was. */
+function lookedAt(core: Core, name: string): "waiting" | "unseen" | "accepted" | null {
+  if (core.definitions.waiting(name) !== undefined) return "waiting";
+  const pin = core.definitions.pinned(name);
+  if (pin === undefined) return null;
+  return pin.acceptedBy === CONFIG ? "unseen" : "accepted";
 }
 
 /** The owner's words; a provider's (its schema holds words too) only once an operator has looked at them. */
