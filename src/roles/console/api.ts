@@ -1,6 +1,7 @@
 // What the console's page and its server say to each other. Requests: the paths below; whoever is not logged in, comes
-// from elsewhere or is another user gets 4xx with `{"error": SENTENCE}` and nothing else. The server decides
-// nothing about tools beyond a closed list: the broker does.
+// from elsewhere or is another user gets 4xx with `{"error": SENTENCE}` and nothing else (401 alone: log in anew). Every
+// POST says that its body is application/json, also one without a body. The server decides nothing about tools beyond
+// a closed list: the broker does.
 
 import type { Questions } from "../../client/answers.ts";
 import type { MeasuredStatus } from "../../client/load_answers.ts";
