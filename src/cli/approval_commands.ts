@@ -8,20 +8,20 @@ const FULL: OptionRow = { flags: "--full", about: "long arguments too, whole" };
 export const APPROVAL_ROWS: readonly CommandRow[] = [
   {
     words: "approvals list",
-    about: "The questions that wait for a person.",
-    tool: "callgate.approvals.list",
-    args: (_, flags) => ({
-      role: flags["role"],
-      session: flags["of"],
-      state: flags["all"] === true ? "all" : undefined,
-      limit: flags["limit"],
-    }),
-    view: async () => (await import("./approval_views.ts")).questionTable,
+    about: "The questions that wait for a person, the first asked first.",
+    run: async () => (await import("./paged_lists.ts")).listApprovals,
     options: [
       { flags: "--role <role>", about: "only calls of that role" },
       { flags: "--of <session>", about: "only calls of that session" },
+      { flags: "--tool <tool>", about: "only calls of that tool" },
       { flags: "--all", about: "those that were answered or ran out too" },
-      LIMIT_OPTION,
+      { flags: "--ended", about: "only those, the latest first", excludes: "all" },
+      { ...LIMIT_OPTION, about: "at most so many (200 without it)" },
+    ],
+    examples: [
+      "callgate approvals list --socket run/operator.sock",
+      "callgate approvals list --role agent --tool write_file",
+      "callgate approvals list --ended --limit 20",
     ],
   },
   {
@@ -29,6 +29,7 @@ export const APPROVAL_ROWS: readonly CommandRow[] = [
     about: "One question, as whoever answers it must see it. Its id may be cut short.",
     run: async () => (await import("./approvals.ts")).showApproval,
     options: [FULL],
+    examples: ["callgate approvals show 3f6c2a81  # as many characters as tell it apart"],
   },
   {
     words: "approvals approve <approval>",
@@ -56,6 +57,11 @@ export const APPROVAL_ROWS: readonly CommandRow[] = [
         wants: "It must be a whole number from 1.",
       },
     ],
+    examples: [
+      "callgate approvals approve 3f6c2a81",
+      "callgate approvals approve 3f6c2a81 --remember arguments --for 1h --times 10",
+      "callgate approvals approve 3f6c2a81 --digest DIGEST  # in a script: what somebody has seen",
+    ],
   },
   {
     words: "approvals refuse <approval>",
@@ -65,10 +71,27 @@ export const APPROVAL_ROWS: readonly CommandRow[] = [
       { flags: "--reason <text>", about: "why, for the audit" },
       { flags: "--digest <digest>", about: "only if it is still what was shown with this digest" },
     ],
+    examples: ["callgate approvals refuse 3f6c2a81 --reason 'Not on a Friday.'"],
   },
   {
     words: "approvals watch",
     about: "Shows questions as they come and what becomes of them, until ctrl-C.",
     run: async () => (await import("./watch.ts")).watchApprovals,
+    options: [
+      {
+        flags: "--exec <command>",
+        about:
+          "runs this line with /bin/sh for each question: it has CALLGATE_TOOL, CALLGATE_ROLE … and JSON as its input",
+      },
+      {
+        flags: "--exec-on <events>",
+        about: "when: as a question is asked (the rule), or at its end too",
+        choices: ["asked", "all"],
+      },
+    ],
+    examples: [
+      "callgate approvals watch --socket run/operator.sock",
+      `callgate approvals watch --exec 'notify-send Callgate "$CALLGATE_ROLE asks for $CALLGATE_TOOL"'`,
+    ],
   },
 ];

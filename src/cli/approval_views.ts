@@ -21,33 +21,70 @@ import {
   type Questions,
   type WholeQuestion,
 } from "../client/answers.ts";
-import { textTable } from "./text_table.ts";
+import { type Look, type Paint, PLAIN } from "./paint.ts";
+import { type Column, stated, textTable } from "./text_table.ts";
 import { userText } from "./users.ts";
 
 const SHORT_ID_CHARS = 8;
-const ALL_STATES = ["STATE", "BY"] as const;
+const ASKED: readonly Column[] = [
+  { name: "APPROVAL", whole: true },
+  { name: "TOOL" },
+  { name: "ROLE" },
+  { name: "SESSION" },
+  { name: "USER", yields: 3 },
+  { name: "PID", yields: 5 },
+  { name: "AGE", yields: 4 },
+  { name: "TIME LEFT", whole: true },
+];
+const DECIDED: readonly Column[] = [
+  { name: "STATE", whole: true },
+  { name: "BY", yields: 2 },
+];
 
 /** `value` is the content of `callgate.approvals.list`. */
-export function questionTable(value: unknown, nowMs: number): string {
-  const { approvals, more } = value as Questions;
+export function questionTable(value: unknown, nowMs: number, look: Look = PLAIN): string {
+  const list = value as Questions;
+  const { approvals } = list;
   if (approvals.length === 0) return "no questions wait for an answer\n";
   const pendingOnly = approvals.every(({ state }) => state === "pending");
   const short = shortIds(approvals.map(({ approval }) => approval));
-  const headings = ["APPROVAL", "TOOL", "ROLE", "SESSION", "USER", "PID", "AGE", "TIME LEFT"];
+  const userName = userNames();
   const rows = approvals.map((one) => [
     short(one.approval),
     one.tool,
     one.role,
     one.session,
-    one.uid === null ? "?" : userText(one.uid).replace(/ \(uid \d+\)$/, ""),
+    userName(one.uid),
     one.pid === null ? "?" : String(one.pid),
     span(nowMs - one.asked_at_ms),
     timeLeft(one, nowMs),
-    ...(pendingOnly ? [] : [one.state, actorText(one.decided_by)]),
+    ...(pendingOnly ? [] : [stated(one.state), actorText(one.decided_by)]),
     destinationsText(one.destinations),
   ]);
-  const table = textTable([...headings, ...(pendingOnly ? [] : ALL_STATES), "DESTINATIONS"], rows);
-  return more === true ? `${table}there are more: narrow it with --role or --of\n` : table;
+  const columns = [...ASKED, ...(pendingOnly ? [] : DECIDED), { name: "DESTINATIONS" }];
+  return `${textTable(columns, rows, look)}${moreQuestions(list)}`;
+}
+
+/** Where not all are shown: how many there are. */
+function moreQuestions({ approvals, more, total }: Questions): string {
+  if (more !== true) return "";
+  const waiting = approvals.filter(({ state }) => state === "pending").length;
+  const hint = "--limit NUMBER shows more; --role, --of and --tool narrow it";
+  if (total === undefined || total <= waiting)
+    return `${counted(approvals.length, "question")} shown, and there are more: ${hint}\n`;
+  const shown = waiting.toLocaleString("en-US");
+  return `${shown} of ${counted(total, "question")} that wait: ${hint}\n`;
+}
+
+/** Each user is looked up once, however many questions are theirs. */
+function userNames(): (uid: number | null) => string {
+  const known = new Map<number, string>();
+  return (uid) => {
+    if (uid === null) return "?";
+    const name = known.get(uid) ?? userText(uid).replace(/ \(uid \d+\)$/, "");
+    known.set(uid, name);
+    return name;
+  };
 }
 
 /** As few characters as tell these ids apart. */
@@ -81,17 +118,22 @@ function valueText(value: unknown): string {
 }
 
 /** One question for the person who decides it. */
-export function wholeQuestion(question: WholeQuestion, nowMs: number, full: boolean): string {
+export function wholeQuestion(
+  question: WholeQuestion,
+  nowMs: number,
+  full: boolean,
+  { paint }: Look = PLAIN,
+): string {
   const args = argumentLines(question, full ? UNFOLDED : FOLDED);
   const sections = [
-    [headline(question, nowMs)],
+    [paint("heading", headline(question, nowMs))],
     asker(question),
-    ...doubt(question, nowMs),
-    ...standing(question),
-    whereTo(question),
+    ...doubt(question, nowMs).map((lines) => lines.map((line) => paint("bad", line))),
+    ...standing(question).map((lines) => lines.map((line) => paint("loud", line))),
+    whereTo(question, paint),
     args,
     reasons(question),
-    taint(question),
+    taint(question).map((line) => paint(question.taint.untrusted ? "untrusted" : undefined, line)),
     ...storeChanges(question, nowMs),
     remembering(question, nowMs),
     ...(question.digest === "" ? [] : [[row("digest", question.digest)]]),
@@ -150,10 +192,10 @@ function standing({ now }: WholeQuestion): string[][] {
   return [[row("BUT NOW", visibleLine(`approving would not run it (${why})`, 1000))]];
 }
 
-function whereTo(question: WholeQuestion): string[] {
+function whereTo(question: WholeQuestion, paint: Paint): string[] {
   const members = membersOf(question.arguments);
   const names = Object.keys(question.destinations);
-  const destinations = names.flatMap((name, i) => destination(i === 0, name, members.get(name)));
+  const destinations = names.flatMap((name, i) => destination(i === 0, name, members.get(name), paint));
   const keys = [...names.filter((name) => members.has(name)), ...members.keys()];
   const all = [...new Set(keys)].map(keyText).join(", ");
   return [
@@ -163,14 +205,14 @@ function whereTo(question: WholeQuestion): string[] {
 }
 
 /** Unfolded, and with its characters named where one may look like another. */
-function destination(first: boolean, name: string, value: string | undefined): string[] {
+function destination(first: boolean, name: string, value: string | undefined, paint: Paint): string[] {
   const shown = value === undefined ? ["(not given)"] : shownJson(value, UNFOLDED).lines;
   const [line = "", ...more] = shown;
   const odd = value === undefined ? undefined : notAscii(JSON.stringify(safely(value)));
   return [
     row(first ? "destinations" : "", `${keyText(name)} = ${line}`),
     ...more.map((one) => row("", one)),
-    ...(odd === undefined ? [] : [row("", `  ! not plain letters: ${odd}`)]),
+    ...(odd === undefined ? [] : [paint("bad", row("", `  ! not plain letters: ${odd}`))]),
   ];
 }
 

@@ -10,9 +10,12 @@ import { wholeQuestion } from "./approval_views.ts";
 import { UsageFault, withCaller } from "./call.ts";
 import type { Flags, Words } from "./command_row.ts";
 import { askBroker, show } from "./operate.ts";
+import type { Look } from "./paint.ts";
 import { type Dialogue, EXIT, type Terminal } from "./terminal.ts";
 
 const PREFIX_CHARS_MIN = 6;
+/** Pages of questions that are looked through for an id. */
+const PAGES_MAX = 100;
 
 export async function showApproval(terminal: Dialogue, [given]: Words, flags: Flags): Promise<number> {
   return withCaller(terminal, flags, async (caller) => {
@@ -127,8 +130,8 @@ function covers(question: WholeQuestion, { what }: Remember): string {
 }
 
 function wholeView(flags: Flags) {
-  return (value: unknown, nowMs: number) =>
-    wholeQuestion(value as WholeQuestion, nowMs, flags["full"] === true);
+  return (value: unknown, nowMs: number, look: Look) =>
+    wholeQuestion(value as WholeQuestion, nowMs, flags["full"] === true, look);
 }
 
 async function settle(
@@ -194,17 +197,28 @@ async function idOf(
   const prefix = given ?? "";
   if (prefix.length < PREFIX_CHARS_MIN)
     throw new UsageFault(`an id may be cut short, but not below ${PREFIX_CHARS_MIN} characters`);
-  const answer = await askBroker(caller, flags, "callgate.approvals.list", { state: "all" });
-  if ("fault" in answer) return prefix; // who may not list can still name it whole
-  const { approvals } = answer.value as Questions;
-  if (approvals.some(({ approval }) => approval === prefix)) return prefix;
-  const fits = approvals.filter(({ approval }) => approval.startsWith(prefix));
+  const fits = await beginningSo(caller, flags, prefix);
   const [only] = fits;
-  if (only === undefined) return prefix; // older than what is listed, or none: the broker says so
+  // Whole; or older than what is listed, or none, or not to be listed: the broker says so.
+  if (only === undefined || fits.some(({ approval }) => approval === prefix)) return prefix;
   if (fits.length === 1) return only.approval;
   terminal.err(`callgate: ${fits.length} questions begin so; give more of the id:\n`);
   terminal.err(fits.slice(0, 10).map(candidate).join(""));
   return EXIT.failed;
+}
+
+/** The questions whose id begins so, page by page; whoever gives an id whole need not wait for all. */
+async function beginningSo(caller: Caller, flags: Flags, prefix: string): Promise<readonly Question[]> {
+  const found = new Map<string, Question>();
+  for (let after: string | undefined, pages = 0; pages < PAGES_MAX; pages += 1) {
+    const answer = await askBroker(caller, flags, "callgate.approvals.list", { state: "all", after });
+    if ("fault" in answer) break;
+    const { approvals, next } = answer.value as Questions;
+    for (const one of approvals) if (one.approval.startsWith(prefix)) found.set(one.approval, one);
+    if (found.has(prefix) || next === null || next === undefined) break;
+    after = next;
+  }
+  return [...found.values()];
 }
 
 function candidate({ approval, role, tool, state, asked_at_ms }: Question): string {

@@ -7,7 +7,9 @@ import type { AuditVerdict } from "../client/answers.ts";
 import { UsageFault, withCaller } from "./call.ts";
 import type { Flags, Words } from "./command_row.ts";
 import { askBroker, show } from "./operate.ts";
-import { type Dialogue, EXIT, type Terminal } from "./terminal.ts";
+import { type Look, PLAIN } from "./paint.ts";
+import { withProgress } from "./progress.ts";
+import { type Dialogue, EXIT, lookOf } from "./terminal.ts";
 
 /** What the host does without a daemon. A string says why it can't, in a sentence for people. */
 export interface OfflineAudit {
@@ -34,33 +36,43 @@ export async function verifyAudit(
   const { file, state } = flags as { readonly file?: string; readonly state?: string };
   if (file !== undefined && state !== undefined) throw new UsageFault("give --file or --state, not both");
   const checkpoint = await checkpointOf(flags);
-  if (file !== undefined)
-    return judged(terminal, flags, await (await offline()).verifyFile(file, checkpoint));
-  if (state !== undefined)
-    return judged(terminal, flags, await (await offline()).verifyState(state, checkpoint));
+  if (file !== undefined || state !== undefined) {
+    const verdict = await withProgress(
+      terminal,
+      `verifying ${visibleLine(file ?? state ?? "")}`,
+      async () => {
+        const { verifyFile, verifyState } = await offline();
+        return file === undefined ? verifyState(state ?? "", checkpoint) : verifyFile(file, checkpoint);
+      },
+    );
+    return judged(terminal, flags, verdict);
+  }
   return withCaller(terminal, flags, async (caller) => {
-    const answer = await askBroker(caller, flags, "callgate.audit.verify", { checkpoint });
+    const answer = await withProgress(terminal, "the broker verifies its audit", () =>
+      askBroker(caller, flags, "callgate.audit.verify", { checkpoint }),
+    );
     if ("fault" in answer) return answer.fault(terminal);
     show(terminal, flags, answer, verdictText, terminal.nowMs());
     return (answer.value as AuditVerdict).ok ? EXIT.ok : EXIT.failed;
   });
 }
 
-function judged(terminal: Terminal, flags: Flags, verdict: AuditVerdict | string): number {
+function judged(terminal: Dialogue, flags: Flags, verdict: AuditVerdict | string): number {
   if (typeof verdict === "string") {
     terminal.err(`callgate: ${verdict}\n`);
     return EXIT.failed;
   }
-  terminal.out(flags.json === true ? `${JSON.stringify(verdict)}\n` : verdictText(verdict));
+  const text = () => verdictText(verdict, terminal.nowMs(), lookOf(terminal));
+  terminal.out(flags.json === true ? `${JSON.stringify(verdict)}\n` : text());
   return verdict.ok ? EXIT.ok : EXIT.failed;
 }
 
-export function verdictText(value: unknown): string {
+export function verdictText(value: unknown, _: number, { paint }: Look = PLAIN): string {
   const { records, first_seq: first, last_seq: last, finding } = value as AuditVerdict;
   const range = Number(records) === 0 ? "no records" : `${records} records, ${first} to ${last}`;
-  if (finding === null) return `the audit holds: ${visibleLine(range)}\n`;
+  if (finding === null) return `${paint("good", "the audit holds")}: ${visibleLine(range)}\n`;
   const before = finding.kind.startsWith("checkpoint") ? "" : ` (${range} before it hold)`;
-  return `the audit does NOT hold: ${visibleLine(finding.sentence, 500)}${visibleLine(before)}\n`;
+  return `${paint("bad", "the audit does NOT hold")}: ${visibleLine(finding.sentence, 500)}${visibleLine(before)}\n`;
 }
 
 async function checkpointOf(flags: Flags): Promise<string | undefined> {
@@ -114,26 +126,31 @@ export async function exportAudit(terminal: Dialogue, _: Words, flags: Flags): P
     decision: flags["decision"],
   };
   let left = typeof flags["limit"] === "number" ? flags["limit"] : Number.POSITIVE_INFINITY;
-  return withCaller(terminal, flags, async (caller) => {
-    for (let from: unknown = "0"; ; ) {
-      const limit = Math.min(left, PAGE_LINES);
-      const answer = await askBroker(caller, flags, "callgate.audit.export", {
-        from_seq: from,
-        limit,
-        ...filter,
-      });
-      if ("fault" in answer) return answer.fault(terminal);
-      const { lines, next_seq: next } = answer.value as {
-        readonly lines: readonly string[];
-        readonly next_seq: unknown;
-      };
-      // Records are printable ASCII: nothing in them can move a terminal's cursor.
-      for (const line of lines) terminal.out(`${line}\n`);
-      left -= lines.length;
-      if (next === null || left <= 0) return EXIT.ok;
-      from = next;
-    }
-  });
+  return withCaller(terminal, flags, (caller) =>
+    withProgress(
+      terminal,
+      "export",
+      async (progress) => {
+        for (let from: unknown = "0", done = 0; ; ) {
+          const args = { from_seq: from, limit: Math.min(left, PAGE_LINES), ...filter };
+          const answer = await askBroker(caller, flags, "callgate.audit.export", args);
+          if ("fault" in answer) return answer.fault(terminal);
+          const { lines, next_seq: next } = answer.value as {
+            readonly lines: readonly string[];
+            readonly next_seq: unknown;
+          };
+          // Records are printable ASCII: nothing in them can move a terminal's cursor.
+          for (const line of lines) terminal.out(`${line}\n`);
+          left -= lines.length;
+          done += lines.length;
+          progress.at(`export: ${done} records`);
+          if (next === null || left <= 0) return EXIT.ok;
+          from = next;
+        }
+      },
+      terminal.isTerminal, // the lines themselves show how far it is
+    ),
+  );
 }
 
 const PAGE_LINES = 1000;

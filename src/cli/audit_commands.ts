@@ -14,9 +14,6 @@ Each line is {"hash":HASH,"record":RECORD}. HASH is the SHA-256, in lower-case h
 zeros before the first) and the bytes of RECORD as they stand there. Without filters the lines can be verified by
 anybody: callgate audit verify --file FILE, or sha256sum. docs/audit.md says more.`;
 
-const VERIFY_HELP = `
-Exit status: 0 the chain holds, 4 it does not.`;
-
 export function auditRows(offline: () => Promise<OfflineAudit>): readonly CommandRow[] {
   return [
     {
@@ -25,6 +22,7 @@ export function auditRows(offline: () => Promise<OfflineAudit>): readonly Comman
       tool: "callgate.audit.checkpoint",
       args: () => ({}),
       view: async () => (await import("./audit.ts")).checkpointText,
+      examples: ["callgate audit checkpoint --socket run/operator.sock >> /mnt/elsewhere/checkpoints"],
     },
     {
       words: "audit verify",
@@ -42,7 +40,12 @@ export function auditRows(offline: () => Promise<OfflineAudit>): readonly Comman
           about: "a state directory or a backup, for a daemon that does not run",
         },
       ],
-      help: VERIFY_HELP,
+      exits: { 0: "the chain holds", 4: "it does not, or it could not be read" },
+      examples: [
+        "callgate audit verify --socket run/operator.sock",
+        "callgate audit verify --log callgate.log --socket run/operator.sock  # nothing cut off since the log's last checkpoint?",
+        "callgate audit verify --state /backup/monday.backup  # without a broker",
+      ],
     },
     {
       words: "audit export",
@@ -58,6 +61,10 @@ export function auditRows(offline: () => Promise<OfflineAudit>): readonly Comman
         { ...LIMIT_OPTION, about: "at most so many records" },
       ],
       help: EXPORT_HELP,
+      examples: [
+        "callgate audit export --socket run/operator.sock > audit.jsonl",
+        "callgate audit export --since 2026-11-30T08:00:00Z --decision deny | jq .record",
+      ],
     },
   ];
 }

@@ -1,12 +1,18 @@
 // `callgate backup` and `callgate restore`: what they say. The work is the host's, handed in by program.ts.
 
 import { visibleLine } from "../base/display.ts";
-import { EXIT, type Terminal } from "./terminal.ts";
+import { withProgress } from "./progress.ts";
+import { type Dialogue, EXIT, type Terminal } from "./terminal.ts";
 
-/** As the host has it: a string says why nothing was done. */
+/** As the host has it: a string says why nothing was done. `onStep` is told what is begun. */
 export interface BackupHost {
-  backup(config: string, to: string): Promise<BackupReport | string>;
-  restore(config: string, from: string, replace: boolean): Promise<RestoreReport | string>;
+  backup(config: string, to: string, onStep: (step: string) => void): Promise<BackupReport | string>;
+  restore(
+    config: string,
+    from: string,
+    replace: boolean,
+    onStep: (step: string) => void,
+  ): Promise<RestoreReport | string>;
 }
 
 interface BackupReport {
@@ -40,13 +46,17 @@ export interface RestoreFlags {
   readonly json?: boolean;
 }
 
-export async function backup(terminal: Terminal, flags: BackupFlags, host: BackupHost): Promise<number> {
-  const report = await host.backup(flags.config, flags.to);
+export async function backup(terminal: Dialogue, flags: BackupFlags, host: BackupHost): Promise<number> {
+  const report = await withProgress(terminal, "backup", (progress) =>
+    host.backup(flags.config, flags.to, (step) => progress.at(`backup: ${step}`)),
+  );
   return tell(terminal, flags, report, backupText);
 }
 
-export async function restore(terminal: Terminal, flags: RestoreFlags, host: BackupHost): Promise<number> {
-  const report = await host.restore(flags.config, flags.from, flags.replace === true);
+export async function restore(terminal: Dialogue, flags: RestoreFlags, host: BackupHost): Promise<number> {
+  const report = await withProgress(terminal, "restore", (progress) =>
+    host.restore(flags.config, flags.from, flags.replace === true, (step) => progress.at(`restore: ${step}`)),
+  );
   return tell(terminal, flags, report, restoreText);
 }
 
@@ -57,7 +67,7 @@ function tell<R>(
   text: (report: R) => string,
 ): number {
   if (typeof report === "string") {
-    terminal.err(`callgate: ${visibleLine(report, 1000)}\n`);
+    terminal.err(`callgate: ${visibleLine(report, 1000)}\n`); // the sentence names what to do
     return EXIT.failed;
   }
   terminal.out(json === true ? `${JSON.stringify(report)}\n` : text(report));

@@ -6,6 +6,7 @@ import { isSessionId, U64_MAX } from "../base/ids.ts";
 import type { Address } from "../client/address.ts";
 import type { Call } from "../client/call.ts";
 import { type Caller, connect } from "../client/caller.ts";
+import type { ConnectionState } from "../client/endpoint.ts";
 import { CallgateError } from "../client/error.ts";
 import type { ToolResponse } from "../wire/message.ts";
 import { type Dialogue, EXIT, exitOf, messageJson, showMessage, type Terminal } from "./terminal.ts";
@@ -22,7 +23,7 @@ export interface Reach extends Way {
 }
 
 export interface CallFlags extends Reach {
-  readonly call?: string;
+  readonly call?: string | undefined;
 }
 
 /** Long enough for a broker that restarts, short enough for a person who waits. */
@@ -99,13 +100,14 @@ function quotedForShell(text: string): string {
 
 /**
  * Connects, does the work and closes; what goes wrong with the connection is said, with exit status 1.
- * `giveUpAfterMs`: how long a lost connection is tried again.
+ * `giveUpAfterMs`: how long a lost connection is tried again. `onConnection`: told when it goes and comes.
  */
 export async function withCaller(
   terminal: Terminal,
   reach: Reach,
   work: (caller: Caller) => Promise<number>,
   giveUpAfterMs: number = GIVE_UP_AFTER_MS,
+  onConnection?: (state: ConnectionState) => void,
 ): Promise<number> {
   if (!isSessionId(reach.session)) {
     throw new UsageFault(
@@ -114,7 +116,7 @@ export async function withCaller(
   }
   let caller: Caller | undefined;
   try {
-    caller = await connect({ to: addressOf(reach), reconnect: { giveUpAfterMs } });
+    caller = await connect({ to: addressOf(reach), reconnect: { giveUpAfterMs }, onConnection });
     return await work(caller);
   } catch (error) {
     if (!(error instanceof CallgateError)) throw error;

@@ -3,23 +3,34 @@
 
 import { visibleLine } from "../base/display.ts";
 import type { ExplainedGrant, Explanation } from "../client/answers.ts";
+import { type Look, PLAIN, toneOf } from "./paint.ts";
+
+const LINE_CHARS_MAX = 1000;
 
 /** `value` is the parsed content that the broker gave. */
-export function explanation(value: unknown): string {
+export function explanation(value: unknown, _nowMs: number = 0, look: Look = PLAIN): string {
   const told = value as Explanation;
   const trust = told.taint.untrusted ? "untrusted" : "trusted";
+  const verdict = look.paint(toneOf(told.verdict), visibleLine(told.verdict));
+  const reason = told.reason === null ? "" : ` (${told.reason})`;
+  const by = told.grant === null ? "no grant fits" : `by grant ${told.grant}`;
   const lines = [
-    `${told.verdict}${told.reason === null ? "" : ` (${told.reason})`}: ${told.grant === null ? "no grant fits" : `by grant ${told.grant}`}, row ${told.row}`,
     ...(told.owner_says === null ? [] : [`  ${told.owner_says}`]),
     `for role ${told.role}, session ${told.session}, tainted ${told.taint.class} and ${trust}`,
-    ...(told.grants.length === 0 ? ["  the role has no grants"] : told.grants.map(line(told.grants))),
-  ];
-  return `${lines.map((one) => visibleLine(one, 1000)).join("\n")}\n`;
+    ...(told.grants.length === 0 ? ["  the role has no grants"] : []),
+  ].map((one) => visibleLine(one, LINE_CHARS_MAX));
+  const head = `${verdict}${visibleLine(`${reason}: ${by}, row ${told.row}`, LINE_CHARS_MAX)}`;
+  const steps = told.grants.map(line(told.grants, look));
+  return `${[head, ...lines, ...steps].join("\n")}\n`;
 }
 
-function line(all: readonly ExplainedGrant[]): (step: ExplainedGrant) => string {
+function line(all: readonly ExplainedGrant[], { paint }: Look): (step: ExplainedGrant) => string {
   const width = Math.max(...all.map(({ grant }) => grant.length));
-  return (step) => `  ${step.grant.padEnd(width)}  ${step.effect.padEnd(5)}  ${standing(step)}`;
+  return (step) => {
+    const effect = paint(toneOf(step.effect), visibleLine(step.effect).padEnd(5));
+    const text = visibleLine(standing(step), LINE_CHARS_MAX);
+    return `  ${visibleLine(step.grant).padEnd(width)}  ${effect}  ${text}`;
+  };
 }
 
 function standing(step: ExplainedGrant): string {

@@ -8,7 +8,7 @@ import { EXIT, type Terminal } from "./terminal.ts";
 
 export interface FilesFlags extends Way {
   readonly root: readonly string[];
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   readonly announce?: boolean;
 }
 

@@ -12,25 +12,24 @@ export const GRANT_ROWS: readonly CommandRow[] = [
     args: (_, flags) => ({ role: flags["role"] }),
     view: async () => (await import("./grant_views.ts")).grantList,
     options: [ROLE_OPTION],
+    examples: ["callgate grants list --role agent"],
   },
   {
-    words: "grants explain <tool> [arguments]",
-    about: "What would be decided, and why, grant by grant. Runs nothing.",
-    tool: "callgate.grants.explain",
-    args: ([tool, args], flags) => ({
-      tool,
-      arguments: args,
-      role: flags["role"],
-      session: flags["of"],
-      taint_class: flags["taintClass"],
-      taint_untrusted: flags["untrusted"],
-    }),
-    view: async () => (await import("./explanation.ts")).explanation,
+    words: "grants explain [tool] [arguments]",
+    about:
+      "What would be decided, and why, grant by grant; with --call what was decided, without a tool what the policy comes to. Runs nothing.",
+    run: async () => (await import("./explain.ts")).explain,
     options: [
       { flags: "--role <role>", about: "whose call" },
       { flags: "--of <session>", about: "in which session" },
+      { flags: "--call <call>", about: "a call that was asked: its decision is looked up in the record" },
       { flags: "--taint-class <class>", about: "as if the session's class were this" },
       { flags: "--untrusted", about: "as if the session had read something untrusted" },
+    ],
+    examples: [
+      `callgate grants explain write_file '{"path":"/srv/docs/a.txt"}' --role agent --untrusted`,
+      "callgate grants explain --call 1796040000000000 --of chat-17 --role agent  # why was it denied?",
+      "callgate grants explain --role agent  # what reaches what",
     ],
   },
   {
@@ -82,6 +81,9 @@ export const GRANT_ROWS: readonly CommandRow[] = [
       },
       { flags: "--id <id>", about: "its id; without it: a new one" },
     ],
+    examples: [
+      "callgate grants add agent read_file,stat --effect allow --class internal --trusted --expires 1h --reason 'For the audit'",
+    ],
   },
   {
     words: "grants revoke <grant>",
@@ -90,5 +92,6 @@ export const GRANT_ROWS: readonly CommandRow[] = [
     args: ([grant], flags) => ({ grant, reason: flags["reason"] }),
     view: async () => (await import("./grant_views.ts")).revokedText,
     options: [{ flags: "--reason <text>", about: "why, for the audit" }],
+    examples: ["callgate grants revoke GRANT --reason 'The audit is over'"],
   },
 ];

@@ -4,16 +4,19 @@ import { visibleLine } from "../base/display.ts";
 import { moment, span } from "../base/time_text.ts";
 import type { GrantLine } from "../client/answers.ts";
 import { actorText } from "./approval_views.ts";
+import { type Look, PLAIN, toneOf } from "./paint.ts";
 
-export function grantList(value: unknown, nowMs: number): string {
+export function grantList(value: unknown, nowMs: number, look: Look = PLAIN): string {
   const { grants } = value as { readonly grants: readonly GrantLine[] };
   if (grants.length === 0) return "no grants: everything is denied\n";
   const width = Math.max(...grants.map(({ id }) => id.length));
-  return grants.map((grant) => grantLines(grant, width, nowMs)).join("");
+  return grants.map((grant) => grantLines(grant, width, nowMs, look)).join("");
 }
 
-function grantLines(grant: GrantLine, width: number, nowMs: number): string {
-  const head = `${grant.id.padEnd(width)}  ${grant.effect.padEnd(5)}  ${grant.role}: ${grant.tools.join(", ")}`;
+function grantLines(grant: GrantLine, width: number, nowMs: number, { paint }: Look): string {
+  const id = visibleLine(grant.id).padEnd(width);
+  const effect = paint(grant.expired ? "quiet" : toneOf(grant.effect), visibleLine(grant.effect).padEnd(5));
+  const what = visibleLine(`${grant.role}: ${grant.tools.join(", ")}`, 1000);
   const lines = [bounds(grant), uses(grant), ends(grant, nowMs), origin(grant, nowMs)];
   const told = [
     lines.filter((line) => line !== undefined).join("; ") || undefined,
@@ -21,7 +24,7 @@ function grantLines(grant: GrantLine, width: number, nowMs: number): string {
     grant.reason === null ? undefined : `reason: ${grant.reason}`,
   ];
   const below = told.flatMap((line) => (line === undefined ? [] : [`    ${visibleLine(line, 2000)}\n`]));
-  return `${visibleLine(head, 1000)}\n${below.join("")}`;
+  return `${id}  ${effect}  ${what}\n${below.join("")}`;
 }
 
 function bounds({ sessions, effect, taint_max, taint_untrusted, above_taint }: GrantLine): string {

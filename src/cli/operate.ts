@@ -5,14 +5,26 @@ import { visibleLine } from "../base/display.ts";
 import { isJsonObject, type Json, parseJson } from "../base/json.ts";
 import type { Caller } from "../client/caller.ts";
 import { type Reach, withCaller } from "./call.ts";
-import { EXIT, exitOf, jsonLine, showMessage, type Terminal } from "./terminal.ts";
+import type { Look } from "./paint.ts";
+import { EXIT, exitOf, jsonLine, lookOf, showMessage, type Terminal } from "./terminal.ts";
 import { fitted } from "./text_table.ts";
 
 /** Whoever accepts a definition must have seen all of it. */
 const SCALAR_CHARS_MAX = 100_000;
 
-/** An answer as text for a person, with its line feeds. */
-export type View = (value: unknown, nowMs: number) => string;
+/** An answer as text for a person, with its line feeds; what peers wrote in it is escaped. */
+export type View = (value: unknown, nowMs: number, look: Look) => string;
+
+/** How an answer is told. */
+export interface Telling {
+  /** Without one it is shown member by member. */
+  readonly view?: View | undefined;
+  readonly nowMs?: () => number;
+  /** A sentence of the broker's about arguments, in the words of whoever gave them. */
+  readonly worded?: Worded;
+}
+
+type Worded = (sentence: string) => string;
 
 /** Calls a built-in and prints its content: as it is with --json, else as `view` has it. */
 export async function operate(
@@ -20,11 +32,10 @@ export async function operate(
   reach: Reach,
   tool: string,
   args: Readonly<Record<string, unknown>>,
-  view: View = (value) => fields(value),
-  nowMs: () => number = Date.now,
+  { view = (value) => fields(value), nowMs = Date.now, worded }: Telling = {},
 ): Promise<number> {
   return withCaller(terminal, reach, async (caller) => {
-    const answer = await askBroker(caller, reach, tool, args);
+    const answer = await askBroker(caller, reach, tool, args, worded);
     if ("fault" in answer) return answer.fault(terminal);
     show(terminal, reach, answer, view, nowMs());
     return isReloadRefused(answer.value) ? EXIT.failed : EXIT.ok;
@@ -41,13 +52,17 @@ export async function askBroker(
   { session }: Reach,
   tool: string,
   args: Readonly<Record<string, unknown>>,
+  worded: Worded = (sentence) => sentence,
 ): Promise<BrokerAnswer> {
   const given = Object.fromEntries(Object.entries(args).filter(([, value]) => value !== undefined));
   const answer = await caller.call(tool, given, { session }).final;
   if (answer.status === "result") return { text: answer.content, value: contentValue(answer.content) };
   return {
     fault: (terminal) => {
-      showMessage(terminal, answer);
+      showMessage(
+        terminal,
+        answer.status === "failed" ? { ...answer, message: worded(answer.message) } : answer,
+      );
       return exitOf(answer);
     },
   };
@@ -60,7 +75,8 @@ export function show(
   view: View,
   nowMs: number = Date.now(),
 ): void {
-  terminal.out(reach.json === true ? jsonLine(text) : fitted(view(value, nowMs), terminal.columns));
+  if (reach.json === true) return terminal.out(jsonLine(text));
+  terminal.out(fitted(view(value, nowMs, lookOf(terminal)), terminal.columns));
 }
 
 const ANY = Number.POSITIVE_INFINITY;

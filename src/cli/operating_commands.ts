@@ -4,12 +4,15 @@
 import { APPROVAL_ROWS } from "./approval_commands.ts";
 import { CALL_ROWS } from "./call_commands.ts";
 import type { CommandRow } from "./command_row.ts";
+import type { Section } from "./command_tree.ts";
 import { CONSOLE_ROWS } from "./console_commands.ts";
 import { GRANT_ROWS } from "./grant_commands.ts";
 import { INIT_ROWS } from "./init_commands.ts";
 import { METRICS_ROWS } from "./metrics_commands.ts";
+import { RUN_ROWS } from "./run_commands.ts";
 import { SESSION_ROWS } from "./session_commands.ts";
 import { TAIL_ROWS } from "./tail_commands.ts";
+import { WIRE_ROWS } from "./wire_commands.ts";
 
 const DAEMON_ROWS: readonly CommandRow[] = [
   {
@@ -18,6 +21,7 @@ const DAEMON_ROWS: readonly CommandRow[] = [
     tool: "callgate.status",
     args: () => ({}),
     view: async () => (await import("./status_view.ts")).statusText,
+    examples: ["callgate status --socket run/operator.sock", "callgate status --json | jq .store.condition"],
   },
   {
     words: "reload",
@@ -25,6 +29,8 @@ const DAEMON_ROWS: readonly CommandRow[] = [
     tool: "callgate.reload",
     args: () => ({}),
     view: async () => (await import("./status_view.ts")).reloadedText,
+    examples: ["callgate check --config callgate.toml && callgate reload --socket run/operator.sock"],
+    exits: { 0: "the new policy is in force", 4: "the old one stays, and it says why" },
   },
   {
     words: "freeze <role>",
@@ -36,6 +42,11 @@ const DAEMON_ROWS: readonly CommandRow[] = [
       { flags: "--of <session>", about: "only this session of the role" },
       { flags: "--thaw", about: "let it go on" },
     ],
+    examples: [
+      "callgate freeze agent  # calls end, connections close, none come in",
+      "callgate freeze agent --of chat-17",
+      "callgate freeze agent --thaw",
+    ],
   },
 ];
 
@@ -46,20 +57,25 @@ const TOOL_ROWS: readonly CommandRow[] = [
     tool: "callgate.tools.list",
     args: (_, flags) => ({ prefix: flags["prefix"] }),
     options: [{ flags: "--prefix <text>", about: "only names that begin so" }],
+    examples: ["callgate tools list", "callgate tools list --prefix mail. --json | jq -r .tools[].name"],
   },
   {
     words: "tools diff <tool>",
     about: "An announced definition beside the pinned one.",
     tool: "callgate.tools.diff",
     args: ([tool]) => ({ tool }),
+    examples: ["callgate tools diff mail.send"],
   },
   {
     words: "tools accept <tool> <digest>",
     about: "Puts that very definition into service.",
     tool: "callgate.tools.accept",
     args: ([tool, digest]) => ({ tool, digest }),
+    examples: ["callgate tools accept mail.send DIGEST  # the one that tools diff shows"],
   },
 ];
+
+export const ABOUT = "The gate through which every tool call of an AI agent passes.";
 
 /** What `callgate GROUP --help` says of each first word. */
 export const GROUPS: Readonly<Record<string, string>> = {
@@ -69,9 +85,32 @@ export const GROUPS: Readonly<Record<string, string>> = {
   calls: "Single calls.",
   audit: "The record of everything that was decided and done.",
   tools: "Tools and announced definitions.",
+  role: "Runs a role's program.",
+  wire: "The codec, for people who write roles in other languages: JSON Lines in and out.",
+  completion: "What makes a shell complete commands, options and values at a tab.",
 };
 
+export const SECTIONS: readonly Section[] = [
+  { heading: "First steps", commands: ["demo", "init", "check", "serve", "role", "call"] },
+  { heading: "Questions to people", commands: ["approvals", "console"] },
+  { heading: "What agents do and may do", commands: ["calls", "sessions", "grants", "tools"] },
+  { heading: "The broker", commands: ["status", "tail", "metrics", "traces", "freeze", "reload"] },
+  { heading: "The record and the state", commands: ["audit", "backup", "restore"] },
+  { heading: "Around it", commands: ["help", "man", "completion", "wire"] },
+];
+
+export const EXAMPLES: readonly string[] = [
+  "callgate demo  # see the idea in a minute",
+  "callgate check --config callgate.toml  # is this config right, and what in it is dangerous?",
+  "callgate serve --config callgate.toml  # run the broker",
+  "callgate role files --socket run/files.sock --root trusted:/srv/docs",
+  `callgate call read_file '{"path":"/srv/docs/a.txt"}' --socket run/agent.sock`,
+  "callgate approvals watch --socket run/operator.sock",
+  `callgate grants explain write_file '{"path":"/srv/docs/a.txt"}' --role agent`,
+];
+
 export const OPERATING_ROWS: readonly CommandRow[] = [
+  ...RUN_ROWS,
   ...DAEMON_ROWS,
   ...APPROVAL_ROWS,
   ...CALL_ROWS,
@@ -82,4 +121,5 @@ export const OPERATING_ROWS: readonly CommandRow[] = [
   ...METRICS_ROWS,
   ...TAIL_ROWS,
   ...INIT_ROWS,
+  ...WIRE_ROWS,
 ];

@@ -30,6 +30,10 @@ export const SESSION_ROWS: readonly CommandRow[] = [
     args: (_, flags) => ({ role: flags["role"], limit: flags["limit"] }),
     view: async () => (await import("./session_views.ts")).sessionTable,
     options: [ROLE_OPTION, LIMIT_OPTION],
+    examples: [
+      "callgate sessions list --socket run/operator.sock",
+      "callgate sessions list --role agent --json | jq -r .sessions[].session",
+    ],
   },
   {
     words: "sessions open <role> <id>",
@@ -52,6 +56,7 @@ export const SESSION_ROWS: readonly CommandRow[] = [
         fallback: { value: 3600, shown: "1h" },
       },
     ],
+    examples: ["callgate sessions open bot chat-17 --request 'Summarise my mail' --expires 1h"],
   },
   {
     words: "sessions show [id]",
@@ -65,6 +70,10 @@ export const SESSION_ROWS: readonly CommandRow[] = [
     }),
     view: async () => (await import("./session_views.ts")).wholeSession,
     options: [ROLE_OPTION, STORE_OPTION, ITEM_OPTION],
+    examples: [
+      "callgate sessions show chat-17 --role agent",
+      "callgate sessions show --role files --store mail --item inbox/7",
+    ],
   },
   {
     words: "sessions endorse [id]",
@@ -85,6 +94,9 @@ export const SESSION_ROWS: readonly CommandRow[] = [
       STORE_OPTION,
       ITEM_OPTION,
     ],
+    examples: [
+      "callgate sessions endorse chat-17 --role agent --class internal --trusted --reason 'I wrote that page'",
+    ],
   },
   {
     words: "sessions close <id>",
@@ -93,5 +105,6 @@ export const SESSION_ROWS: readonly CommandRow[] = [
     args: ([session], flags) => ({ session, role: flags["role"] }),
     view: async () => (await import("./session_views.ts")).closedText,
     options: [ROLE_OPTION],
+    examples: ["callgate sessions close chat-17 --role bot"],
   },
 ];

@@ -4,24 +4,45 @@ import { visibleLine } from "../base/display.ts";
 import { counted } from "../base/json_text.ts";
 import { span } from "../base/time_text.ts";
 import { labelsText, type RoleLine, type Status } from "../client/answers.ts";
-import { labelledLines, textTable } from "./text_table.ts";
+import { type Look, PLAIN, type Tone } from "./paint.ts";
+import { type Cell, labelledLines, textTable } from "./text_table.ts";
 
 const POLICY_CHARS = 12;
 
-export function statusText(value: unknown): string {
+export function statusText(value: unknown, _: number, look: Look = PLAIN): string {
   const status = value as Status;
   const { pending_approvals: waiting, unknown_calls: unknown, audit } = status;
-  const lines = labelledLines([
-    ["as role", status.role],
-    ["up", `${span(status.uptime_ms)}${status.draining ? ", draining" : ""}`],
-    ["policy", `${status.policy.slice(0, POLICY_CHARS)}${policyText(status)}`],
-    ["store", status.store?.condition],
-    ["audit", audit === undefined ? undefined : `${audit.seq} records`],
-    ["calls", status.running_calls === undefined ? undefined : `${status.running_calls} running`],
-    ["questions", waiting === undefined ? undefined : waits(waiting)],
-    ["unknown", unknown === undefined ? undefined : unknownText(unknown)],
-  ]);
-  return `${warnings(status)}${lines}${roleTable(status.roles ?? [])}`;
+  const condition = status.store?.condition;
+  const lines = labelledLines(
+    [
+      ["as role", status.role],
+      ["up", `${span(status.uptime_ms)}${status.draining ? ", draining" : ""}`],
+      [
+        "policy",
+        toned(
+          `${status.policy.slice(0, POLICY_CHARS)}${policyText(status)}`,
+          status.policy_stale ? "bad" : undefined,
+        ),
+      ],
+      ["store", condition === undefined ? undefined : toned(condition, condition === "ok" ? "good" : "bad")],
+      ["audit", audit === undefined ? undefined : `${audit.seq} records`],
+      ["calls", status.running_calls === undefined ? undefined : `${status.running_calls} running`],
+      [
+        "questions",
+        waiting === undefined ? undefined : toned(waits(waiting), waiting > 0 ? "waiting" : undefined),
+      ],
+      [
+        "unknown",
+        unknown === undefined ? undefined : toned(unknownText(unknown), unknown > 0 ? "bad" : undefined),
+      ],
+    ],
+    look,
+  );
+  return `${warnings(status, look)}${lines}${roleTable(status.roles ?? [], look)}`;
+}
+
+function toned(text: string, tone: Tone | undefined): Cell {
+  return { text, tone };
 }
 
 function policyText({ policy_stale, tools, grants }: Status): string {
@@ -43,7 +64,7 @@ const CONDITIONS: Readonly<Record<string, string>> = {
   stalled: "the store has been writing for too long: calls are answered `unavailable` until it is done",
 };
 
-function warnings(status: Status): string {
+function warnings(status: Status, { paint }: Look): string {
   const { store, roles = [] } = status;
   const frozen = roles.filter((role) => role.frozen).map(({ role }) => role);
   const found = [
@@ -57,20 +78,27 @@ function warnings(status: Status): string {
     frozen.length === 0 ? undefined : `frozen: ${frozen.join(", ")}`,
   ];
   return found
-    .flatMap((text) => (text === undefined ? [] : [`WARNING: ${visibleLine(text, 2000)}\n`]))
+    .flatMap((text) =>
+      text === undefined ? [] : [`${paint("loud", "WARNING:")} ${visibleLine(text, 2000)}\n`],
+    )
     .join("");
 }
 
-function roleTable(roles: readonly RoleLine[]): string {
+function roleTable(roles: readonly RoleLine[], look: Look): string {
   if (roles.length === 0) return "";
   const rows = roles.map((one) => [
     one.role,
     String(one.connections),
     String(one.asking),
     String(one.serving),
-    `${labelsText(one.taint)}${frozenNote(one)}`,
+    toned(`${labelsText(one.taint)}${frozenNote(one)}`, roleTone(one)),
   ]);
-  return `\n${textTable(["ROLE", "CONNECTIONS", "ASKING", "SERVING", "TAINT"], rows)}`;
+  return `\n${textTable(["ROLE", "CONNECTIONS", "ASKING", "SERVING", "TAINT"], rows, look)}`;
+}
+
+function roleTone({ frozen, frozen_sessions: sessions = 0, taint }: RoleLine): Tone | undefined {
+  if (frozen || sessions > 0) return "bad";
+  return taint.untrusted ? "untrusted" : undefined;
 }
 
 function frozenNote({ frozen, frozen_sessions: sessions = 0 }: RoleLine): string {

@@ -7,6 +7,7 @@ import { visible, visibleLine } from "../base/display.ts";
 import type { DenyReason } from "../base/faults.ts";
 import { localTime } from "../base/time_text.ts";
 import type { ToolResponse } from "../wire/message.ts";
+import { coloured, type Look, type Paint, plain, takesColours } from "./paint.ts";
 
 export interface Terminal {
   out(text: string): void;
@@ -15,6 +16,17 @@ export interface Terminal {
   readonly isTerminal: boolean;
   /** Of a terminal, where that is known. */
   readonly columns?: number | undefined;
+  /** Colours of standard output; without it: none. */
+  readonly paint?: Paint;
+  /** Colours of standard error; without it: none. */
+  readonly paintErr?: Paint;
+  /** Standard error is a terminal: a line there can be written over, so progress is shown. */
+  readonly showsProgress?: boolean;
+}
+
+/** How standard output shows things. */
+export function lookOf({ paint = plain, columns }: Pick<Terminal, "paint" | "columns">): Look {
+  return { paint, columns };
 }
 
 /** A terminal, the person in front of it, and the time. */
@@ -28,6 +40,7 @@ export interface Dialogue extends Terminal {
   nowMs(): number;
 }
 
+/** What each means, in words: exit_status.ts. */
 export const EXIT = {
   ok: 0,
   /** No broker, or it was lost. */
@@ -51,6 +64,9 @@ export function processTerminal(): Dialogue {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
     isTerminal: process.stdout.isTTY === true,
+    paint: takesColours(process.env, process.stdout.isTTY === true) ? coloured : plain,
+    paintErr: takesColours(process.env, process.stderr.isTTY === true) ? coloured : plain,
+    showsProgress: process.stderr.isTTY === true && process.env["TERM"] !== "dumb",
     get columns() {
       return process.stdout.columns;
     },
@@ -109,33 +125,41 @@ export function messageJson(message: ToolResponse): string {
 
 /** One message for a person: content on standard output, everything about it on standard error. */
 export function showMessage(terminal: Terminal, message: ToolResponse): void {
+  const { paintErr = plain } = terminal;
   switch (message.status) {
     case "result": {
       const { content } = message;
       terminal.out(terminal.isTerminal ? visible(content) : content);
       if (terminal.isTerminal && !content.endsWith("\n")) terminal.out("\n");
-      const trust = message.untrusted ? "untrusted" : "trusted";
+      const trust = message.untrusted ? paintErr("untrusted", "untrusted") : "trusted";
       terminal.err(`[result: ${message.class}, ${trust}${message.truncated ? ", truncated" : ""}]\n`);
       return;
     }
     case "pending_approval":
       terminal.err(
-        `[waiting for a person's answer until ${timeText(message.expires)}; an operator answers with: callgate approvals approve ${visibleLine(message.approval)}]\n`,
+        `[${paintErr("waiting", "waiting for a person's answer")} until ${timeText(message.expires)}; an operator answers with: callgate approvals approve ${visibleLine(message.approval)}]\n`,
       );
       return;
     case "failed":
-      terminal.err(`failed: ${visibleLine(message.message, 2000)}\n`);
+      terminal.err(`${paintErr("bad", "failed")}: ${visibleLine(message.message, 2000)}\n`);
       return;
     case "denied":
-      terminal.err(DENIED_WORDS[message.reason] ?? `denied: ${message.reason}\n`);
+      terminal.err(deniedLine(message.reason, paintErr));
   }
 }
 
-const DENIED_WORDS: Readonly<Partial<Record<DenyReason, string>>> = {
-  approval_refused: "refused: a person said no (approval_refused)\n",
-  approval_expired:
-    "expired: a person was asked and nobody answered in time (approval_expired); a new call asks again\n",
+const DENIED_WORDS: Readonly<Partial<Record<DenyReason, readonly [outcome: string, words: string]>>> = {
+  approval_refused: ["refused", "a person said no (approval_refused)"],
+  approval_expired: [
+    "expired",
+    "a person was asked and nobody answered in time (approval_expired); a new call asks again",
+  ],
 };
+
+function deniedLine(reason: DenyReason, paint: Paint): string {
+  const [outcome, words] = DENIED_WORDS[reason] ?? ["denied", reason];
+  return `${paint("bad", outcome)}: ${words}\n`;
+}
 
 const DATE_MS_MAX = 8_640_000_000_000_000n;
 

@@ -39,8 +39,10 @@ export interface Actor {
 export interface Questions {
   readonly approvals: readonly Question[];
   readonly version?: unknown;
-  /** There are others that are not in the list: ask again with `after` the last of these. */
+  /** There are others that are not in the list: ask again with `after` the last of these, or better `next`. */
   readonly more?: boolean;
+  /** What to give as `after` for the next page, whatever becomes of these questions meanwhile; null: there is none. */
+  readonly next?: string | null;
   /** How many fit the filter, in this list or not; those that wait only. */
   readonly total?: number;
 }
@@ -101,13 +103,52 @@ export interface WholeCall extends CallLine {
   readonly decision: unknown;
 }
 
+/** What was decided about a call. */
 export interface Why {
+  readonly role?: string;
   readonly session: string;
   readonly call: string;
   readonly denied: string | null;
   readonly row: string;
   readonly grant: string | null;
+  /** The owner's words on that grant; null also where only the audit tells of the decision, which does not hold them. */
   readonly reason: string | null;
+  readonly taint: Labelled;
+  /** null: of denials that were counted, where those were of several kinds. */
+  readonly tool?: string | null;
+  /** `unknown`: as with `tool`. */
+  readonly verdict?: "allow" | "ask" | "deny" | "unknown";
+  readonly at_ms?: number | null;
+  /** How that grant's condition came out; `none`: it has none, or there is no grant. */
+  readonly condition?: "none" | "match" | "error";
+  /** The question that was asked about it, or whose approval released it. */
+  readonly approval?: string | null;
+  /** Of a question: the grants that ask. */
+  readonly grants?: readonly string[];
+  /**
+   * Not null: no record names this call. Denials of its session that were counted instead of repeated, of which it
+   * may be one; what is said above is then what they have in common.
+   */
+  readonly counted?: readonly CountedDenials[] | null;
+  /** Whether the process remembered it, or the audit was looked at. */
+  readonly from?: "memory" | "audit";
+}
+
+/** Denials of one kind within a minute. */
+export interface CountedDenials {
+  /** `(various)`: of many sessions and tools together. */
+  readonly session: string;
+  readonly first_call: string;
+  /** Beyond the first. */
+  readonly count: number;
+  readonly tool: string;
+  readonly verdict: string;
+  /** When the minute was over. */
+  readonly at_ms: number;
+  readonly denied: string | null;
+  readonly row: string;
+  readonly grant: string | null;
+  readonly condition: string;
   readonly taint: Labelled;
 }
 

@@ -1,6 +1,7 @@
 // A connection to a broker with both of its directions: calls of ours, requests of the broker's. Their
 // ids are two namespaces. `connect` and `provide` are this with one side or the other in front.
 
+import { visibleLine } from "../base/display.ts";
 import type { Envelope, WireError } from "../wire/message.ts";
 import type { Address } from "./address.ts";
 import { normalReconnect, type ReconnectOptions } from "./backoff.ts";
@@ -10,6 +11,9 @@ import { CallgateError } from "./error.ts";
 import { Jobs, type JobsSettings } from "./jobs.ts";
 import { Link } from "./link.ts";
 
+/** `why`: an error code of the system's, or what the broker said as it hung up: escaped, bounded. */
+export type ConnectionState = { readonly open: true } | { readonly open: false; readonly why: string };
+
 export interface EndpointOptions {
   readonly to: Address;
   /** Session of calls that name none. Default `default`. */
@@ -18,6 +22,8 @@ export interface EndpointOptions {
   readonly reconnect?: ReconnectOptions | undefined;
   /** Keep trying for the first connection as for a lost one, instead of failing at once. Default false. */
   readonly waitForBroker?: boolean | undefined;
+  /** Told when a connection is there, and whenever there is none while another is tried for. */
+  readonly onConnection?: ((state: ConnectionState) => void) | undefined;
   /** UTF-16 units of one call's answer, with 64 for each message; a larger one ends the call. Default 67,108,864. */
   readonly resultCharsMax?: number | undefined;
   /** How long an aborted call waits for the broker's answer. Default 5,000. */
@@ -37,6 +43,7 @@ export class Endpoint {
   readonly ended: Promise<CallgateError | undefined>;
   readonly #link: Link;
   readonly #onOpened: () => unknown;
+  readonly #onConnection: (state: ConnectionState) => void;
   #onFirst: () => void = () => {};
   #onEnded!: (why: CallgateError | undefined) => void;
 
@@ -48,6 +55,7 @@ export class Endpoint {
       this.#onEnded = resolve;
     });
     this.#onOpened = onOpened;
+    this.#onConnection = options.onConnection ?? (() => {});
     const reconnect = normalReconnect(options.reconnect);
     const waitForBroker = options.waitForBroker ?? false;
     this.#link = new Link(
@@ -56,6 +64,7 @@ export class Endpoint {
         opened: () => this.#opened(),
         received: (envelope) => this.#received(envelope),
         lost: () => this.#lost(),
+        waiting: (why) => this.#onConnection({ open: false, why: visibleLine(why) }),
         ended: (why) => this.#end(why),
       },
     );
@@ -82,6 +91,7 @@ export class Endpoint {
   #opened(): void {
     this.calls.opened();
     this.#onOpened();
+    this.#onConnection({ open: true });
     this.#onFirst();
   }
 

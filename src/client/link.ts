@@ -16,6 +16,8 @@ export interface LinkListener {
   received(envelope: Envelope): void;
   /** The connection is gone and another is being tried for. */
   lost(): void;
+  /** There is no connection now, but another attempt is to come; why, in the broker's words or the system's. */
+  waiting(why: string): void;
   /** There will be no further connection. Told once, without `lost` before it. */
   ended(why: CallgateError): void;
 }
@@ -175,6 +177,7 @@ export class Link {
     }
     this.#outage.attempts += 1;
     this.#state = { at: "waiting", callOff: effects.after(delayMs, () => void this.#attempt()) };
+    this.#listener.waiting(this.#words ?? this.#lastFault);
   }
 
   #end(why: CallgateError): void {

@@ -16,9 +16,16 @@ export interface Metrics {
   readonly started_at_ms: number;
   /** Upper bounds of every histogram here, in ms, ascending. */
   readonly bounds_ms: readonly number[];
-  /** Calls that ended. `outcome`: `result`, `denied`, or a code of `failed`. `tool` that the policy does not have: `(unknown)`. */
+  /**
+   * Calls that ended, each once: who joins one or has its answer again is no new call. `outcome`: `result`, `denied`, a code of
+   * `failed`, or `internal` (a fault of the broker's own). `tool` that the policy does not have: `(unknown)`; those that reloads
+   * removed keep their names for a while, then are `(removed)` together.
+   */
   readonly calls: readonly { readonly tool: string; readonly outcome: string; readonly count: number }[];
-  /** Every decision. `reason`: of a denial its code, else the row that decided. */
+  /**
+   * Every decision. `reason`: of a denial its code, else the row that decided. A call that was asked and then refused, or denied at
+   * its release, is under both; an approval is no further decision.
+   */
   readonly decisions: readonly {
     readonly verdict: "allow" | "ask" | "deny";
     readonly reason: string;
@@ -34,7 +41,7 @@ export interface Metrics {
     readonly queued_bytes_in: number;
     readonly queued_bytes_out: number;
   }[];
-  /** Peers that were turned away, by why. */
+  /** Peers that were turned away, by why: a word of the log's `peer.refused`, or the limit that was reached. */
   readonly refused_peers: readonly { readonly why: string; readonly count: number }[];
   readonly approvals: {
     readonly pending: number;
@@ -53,9 +60,10 @@ export interface Metrics {
   };
   readonly store: {
     readonly condition: string;
+    /** Of calls and their answers; audit records that nobody waits for are not among them. */
     readonly commits: number;
     readonly failed_commits: number;
-    /** From the hand-over to the store until it is durable. */
+    /** From the hand-over to the store until it is durable, of those that waited for that. */
     readonly commit_durations: Histogram;
   };
   readonly audit: { readonly seq: string };
@@ -63,9 +71,11 @@ export interface Metrics {
     readonly resident_bytes: number;
     readonly heap_bytes: number;
     readonly cpu_seconds: number;
-    /** The longest that the loop was held up since this was asked last, in ms. */
+    /** The longest that the loop was held up since anybody asked for this last, in ms; 0 where nobody did within a minute. */
     readonly loop_delay_max_ms: number;
   };
+  /** Broken assumptions of the broker's own (`broker.fault` in the log): a bug, whoever caused it. */
+  readonly faults?: number;
 }
 
 export type Reachable = "allow" | "conditional" | "ask" | "deny";
@@ -91,15 +101,33 @@ export interface OpenPath {
   /** The tool that brings it. */
   readonly source: string;
   /** Where it goes through a store (or a role that calls in turn) first: in order. */
-  readonly through: readonly { readonly role: string; readonly tool: string; readonly store: string }[];
+  readonly through: readonly PathHop[];
   /** The role that has the effect: `role`, or the last one that it went through. */
   readonly sink_role: string;
   readonly sink: string;
   readonly effect: string;
   /** The taint at which the sink is reached. */
   readonly taint: Labelled;
+  /** The highest class of what the sink's role may have read by then, with the sink still open. */
+  readonly carries: string;
+  /** `allow` where no step of it depends on a condition. */
   readonly verdict: "allow" | "conditional";
+  /** The grants that open the sink. */
   readonly by: readonly string[];
+}
+
+/** How content goes from `role` to the next role of a path (after the last hop: `sink_role`). */
+export interface PathHop {
+  /**
+   * `store`: the role puts it into `store` with `tool`, the next takes it out with `taken_with`. `call`: the role calls
+   * `tool`, whose provider is the next and calls in turn. `answer`: the role is the provider of `tool`, and answers the next with it.
+   */
+  readonly by: "store" | "call" | "answer";
+  readonly role: string;
+  readonly tool: string;
+  /** Empty where there is none in between. */
+  readonly store: string;
+  readonly taken_with: string | null;
 }
 
 /** What `callgate check --json` has under `reach`, and `callgate.grants.explain` answers without a tool. */

@@ -303,6 +303,25 @@ describe("announced tools", () => {
       expect(mail.requests).toHaveLength(1);
     }));
 
+  it("are told to operators, and to nobody else, by whether somebody has looked at them", () =>
+    withRig(TEAM, async (rig) => {
+      const [mail, other, operator] = [rig.peer("mail"), rig.peer("other"), rig.peer("operator")];
+      const looked = async (peer: RigPeer, prefix: string) => {
+        const { json } = await ask(rig, peer, "tools.list", { prefix });
+        return (json["tools"] as { definition?: string | null }[]).map(({ definition }) => definition);
+      };
+      const first = await announce(rig, mail, READ);
+      expect(await looked(operator, "mail.")).toEqual(["waiting"]);
+      await accept(rig, operator, first);
+      expect(await looked(operator, "mail.")).toEqual(["accepted"]);
+      await announce(rig, mail, { ...READ, description: "CANARY two" });
+      expect(await looked(operator, "mail.")).toEqual(["waiting"]);
+      expect(await looked(other, "mail.")).toEqual([undefined]);
+      await announce(rig, mail, { name: "named.tool", description: "CANARY", schema: READ.schema });
+      expect(await looked(operator, "named.")).toEqual(["unseen"]);
+      expect(await looked(operator, "callgate.status")).toEqual([undefined]);
+    }));
+
   it("are served only by the connections that announced exactly what is pinned", () =>
     withRig(TEAM.replace('provides = ["mail."]', 'provides = ["mail."]\nconnections = 3'), async (rig) => {
       const [mail, changed, silent] = [rig.peer("mail"), rig.peer("mail"), rig.peer("mail")];

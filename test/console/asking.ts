@@ -73,7 +73,7 @@ tools = ["hurry"]
 effect = "ask"
 taint_max = "restricted"
 taint_untrusted = true
-approval_ttl = "2s"
+approval_ttl = "12s"
 [[grants]]
 id = "reading-is-free"
 role = "agent"

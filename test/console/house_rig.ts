@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { expect, onTestFinished } from "vitest";
+import { loadLibc } from "../../src/host/libc.ts";
 import { openStore } from "../../src/host/open_store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { Daemon, onCleanUp, type Place } from "../daemon/daemon.ts";
@@ -51,7 +52,7 @@ function keep(servants: Servants): void {
 export async function fillStore(place: Place, fill: (store: Store) => Promise<void>): Promise<void> {
   const opened = await openStore({
     config: { stateDir: join(place.directory, "state"), replayForMs: 86_400_000 },
-    libc: undefined,
+    libc: await loadLibc(),
     log: () => undefined,
     auditBounds: () => ({ keepForMs: 1e12, bytesMax: 1e12 }),
     storedBytesMax: () => 1e9,

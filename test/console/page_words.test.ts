@@ -144,7 +144,7 @@ describe("the notices above the page", () => {
       },
     );
     expect(all).toEqual([
-      "bad The broker can't be reached. What is shown may be old, and nothing can be answered. hung\\u{202e}up",
+      "bad The broker is lost. hung\\u{202e}up What is shown may be old, and nothing can be answered.",
       "bad The store can't write (failing). No new call runs until it can; reading goes on.",
       "bad The policy in force is older than its file. The file was refused, so the last good policy stays. line 3:\\n\\u{1b}[31m",
       "warn The broker is ending. It takes no new calls.",

@@ -127,11 +127,11 @@ describeWith(NEEDED, "the console's shell", () => {
     const page = await enter();
     await page.getByText("Live", { exact: true }).waitFor();
     await house.daemon.kill();
-    await page.getByText("The broker can't be reached.").waitFor();
+    await page.getByText("The broker is lost.").waitFor();
     await page.getByText("Broker lost").waitFor();
     await Daemon.start(house.place);
     await page.getByText("Live", { exact: true }).waitFor();
-    await page.getByText("The broker can't be reached.").waitFor({ state: "detached" });
+    await page.getByText("The broker is lost.").waitFor({ state: "detached" });
   });
 
   it("says when the console itself is gone, and asks for a new log-in once another one runs there", async () => {

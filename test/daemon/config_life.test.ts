@@ -38,7 +38,7 @@ describe("a config that is wrong", () => {
     expect(await open.errors).toContain("can be written by others than its owner");
     const missing = await run(["serve", "--config", `${place.config}.not`]);
     expect(missing).toMatchObject({ status: 78 });
-    expect(missing.err).toContain("callgate: the config has 1 mistake\n");
+    expect(missing.err).toContain("callgate: the config can't be used: there is no such file\n");
   });
 
   it("keeps the old policy at a reload; status says so, with the line, until a good one comes", async () => {

@@ -44,7 +44,11 @@ export function useExported(ask: Ask, wish: AuditWish): Exported {
       turn.current += 1;
       const mine = turn.current;
       setState((now) => (before === undefined ? begun(of) : { ...now, loading: true, fault: undefined }));
-      const page = await filledPage(ask, JSON.parse(of) as AuditWish, before, () => turn.current === mine);
+      const lookedBack = (next: string) => {
+        if (turn.current === mine) setState((now) => ({ ...now, next }));
+        return turn.current === mine;
+      };
+      const page = await filledPage(ask, JSON.parse(of) as AuditWish, before, lookedBack);
       if (turn.current === mine) setState((now) => grown(now, page, before));
     },
     [ask, of],
@@ -70,19 +74,19 @@ function grown(now: State, page: Told<AuditPage>, before: string | undefined): S
   return { ...now, entries, loading: false, fault: undefined, next: page.value.next_seq, askedAtMs };
 }
 
-/** The next page with anything in it, or the last one that was looked at. */
+/** The next page with anything in it, or the last one that was looked at. `lookedBack` hears of each in between; whether it goes on. */
 async function filledPage(
   ask: Ask,
   wish: AuditWish,
   from: string | undefined,
-  wanted: () => boolean,
+  lookedBack: (next: string) => boolean,
 ): Promise<Told<AuditPage>> {
   let before = from;
   for (let pages = 1; ; pages += 1) {
     const args = { ...wish, backward: true, before_seq: before, limit: LINES };
     const page = await ask<AuditPage>("callgate.audit.export", args);
-    const isEmpty = page.ok && page.value.lines.length === 0 && page.value.next_seq !== null;
-    if (!page.ok || !isEmpty || pages === EMPTY_PAGES_MAX || !wanted()) return page;
-    before = page.value.next_seq ?? undefined;
+    const next = page.ok && page.value.lines.length === 0 ? page.value.next_seq : null;
+    if (next === null || pages === EMPTY_PAGES_MAX || !lookedBack(next)) return page;
+    before = next;
   }
 }

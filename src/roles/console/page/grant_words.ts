@@ -101,7 +101,8 @@ export function rememberedWords(grant: GrantLine): string | undefined {
   if (asked === null) return undefined;
   const which =
     grant.exact_arguments === true ? "calls with exactly the arguments that were approved" : "every call";
-  return `It remembers an approval, and stands in for the question of grant ${asked} only: for ${which} of ${grant.tools.join(", ")}. Where that grant does not ask, it allows nothing.`;
+  const where = isAll(grant.sessions) ? "" : ` in session ${grant.sessions.join(", ")}`;
+  return `It remembers an approval, and stands in for the question of grant ${asked} only: for ${which} of ${grant.tools.join(", ")}${where}. Where that grant does not ask, it allows nothing.`;
 }
 
 /** The field of the form that a refusal of `callgate.grants.add` is about, as far as its sentence tells. */

@@ -31,13 +31,11 @@ const LOST: Notice = {
   text: "What is shown may be old. The page tries again by itself; if it goes on, look whether the command still runs.",
 };
 
+/** `why` is the server's own sentence. */
 function noBroker(why: string | null): Notice {
-  const because = why === null ? "" : ` ${visibleLine(why, WORDS_CHARS_MAX)}`;
-  return {
-    tone: "bad",
-    title: "The broker can't be reached.",
-    text: `What is shown may be old, and nothing can be answered.${because}`,
-  };
+  const because = why === null ? "" : `${visibleLine(why, WORDS_CHARS_MAX)} `;
+  const text = `${because}What is shown may be old, and nothing can be answered.`;
+  return { tone: "bad", title: "The broker is lost.", text };
 }
 
 function noticesOfStatus(status: Status): readonly Notice[] {

@@ -66,7 +66,7 @@ function Nothing({ loading, hasFault }: { loading: boolean; hasFault: boolean })
 }
 
 export function endWords(loading: boolean, next: string | null | undefined, count: number): string {
-  if (loading) return "Loading…";
+  if (loading) return typeof next === "string" ? `Looking further back than record ${next}…` : "Loading…";
   if (next === undefined) return "";
   if (next === null) return count === 0 ? "" : "That is all that the audit still has.";
   return count === 0 ? `Nothing was found back to record ${next}.` : `Looked back to record ${next}.`;

@@ -67,10 +67,10 @@ function grouped(oldestFirst: readonly AuditEntry[]): readonly Group[] {
   return [...groups.values()];
 }
 
-/** The call whose part a record is: its own, or the one that raised this session's taint. */
+/** The call whose part a record is: its own, or the one that raised the taint of this session, or of its role. */
 function callKey({ kind, call, raised_by: by, role, session }: AuditRecord): string | undefined {
   if (call !== undefined) return `call ${session} ${call}`;
-  const own = kind === "taint" && by?.role === role && by?.session === session;
+  const own = kind === "taint" && by?.role === role && (session === undefined || by?.session === session);
   return own ? `call ${by?.session} ${by?.call}` : undefined;
 }
 

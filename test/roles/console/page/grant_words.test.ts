@@ -76,9 +76,9 @@ describe("a grant's sentence", () => {
   });
 
   it("of a remembered answer says what it stands in for", () => {
-    const remembered = { ...LINE, runtime: true, remembers: "asks", exact_arguments: true };
+    const remembered = { ...LINE, runtime: true, remembers: "asks", exact_arguments: true, sessions: ["s"] };
     expect(rememberedWords(remembered)).toMatch(
-      /question of grant asks only: for calls with exactly the arguments/,
+      /question of grant asks only: for calls with exactly the arguments that were approved of pay in session s\./,
     );
     expect([LINE, { ...LINE, runtime: true }, remembered].map(originOf)).toEqual([
       "config",

@@ -36,7 +36,11 @@ describe("the charts' series", () => {
 
   it("break where the broker was started anew, instead of falling", () => {
     const again = sample(15_000, 3, { started_at_ms: 12_000 });
-    const { atSeconds, calls, pending } = loadSeries([sample(10_000, 500), again, sample(20_000, 8, again)]);
+    const { atSeconds, calls, pending } = loadSeries([
+      sample(10_000, 500),
+      again,
+      sample(20_000, 3, { started_at_ms: 12_000 }),
+    ]);
     expect(atSeconds).toEqual([10, 12.5, 15, 20]);
     expect(calls.result).toEqual([null, null, null, 0]);
     expect(pending).toEqual([3, null, 3, 3]);

@@ -86,6 +86,13 @@ describe("a session's timeline", () => {
     expect(last).toMatchObject({ after: READ, steps: [{}, { from: PUBLIC, to: READ, how: "rose" }] });
   });
 
+  it("shows the rise of the whole role with the call of this session that brought it", () => {
+    const entries = timeline(
+      exported(dispatch("1", PUBLIC), rise("1", READ, { of: "role" }), outcome("1", READ)),
+    );
+    expect(entries).toMatchObject([{ call: "1", after: READ, steps: [{}, { to: READ, how: "rose" }] }]);
+  });
+
   it("takes an answer that nobody was given for no rise", () => {
     const [last] = timeline(exported(dispatch("1", PUBLIC), outcome("1", READ, [])));
     expect(last?.after).toEqual(PUBLIC);
