@@ -1,7 +1,17 @@
 // Writes what `callgate init` has planned, or nothing of it. Invariant: what is there already is never
 // written to, not through a link either; after a failure nothing that was made is left.
 
-import { chmodSync, lstatSync, mkdirSync, rmdirSync, unlinkSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  rmdirSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { fault, ok, type Result } from "../base/faults.ts";
 import type { Planned } from "./init_plan.ts";
@@ -54,14 +64,27 @@ function missingAbove(directory: string): readonly string[] {
 function make(path: string, mode: number, undo: (() => void)[]): void {
   mkdirSync(path, { mode });
   undo.push(() => rmdirSync(path));
-  chmodSync(path, mode); // whatever the umask is
+  within(openSync(path, DIRECTORY), (made) => fchmodSync(made, mode)); // whatever the umask is
 }
 
+const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+
 function write(path: string, mode: number, text: string, undo: (() => void)[]): void {
-  writeFileSync(path, "", { mode, flag: "wx" });
+  const made = openSync(path, "wx", mode);
   undo.push(() => unlinkSync(path));
-  writeFileSync(path, text, { flag: "r+" });
-  chmodSync(path, mode);
+  within(made, () => {
+    writeFileSync(made, text);
+    fchmodSync(made, mode);
+  });
+}
+
+/** By what was opened, never by its name again: whoever may write to the directory could have put a link there meanwhile. */
+function within(opened: number, action: (opened: number) => void): void {
+  try {
+    action(opened);
+  } finally {
+    closeSync(opened);
+  }
 }
 
 function sentence(error: unknown): string {

@@ -43,7 +43,7 @@ export function logEntry(line: string): Entry | undefined {
   const { time, level, event, ...others } = members;
   const name = word(event) ?? "";
   return {
-    ...shared(json, others, LOGGED[name] ?? undefined),
+    ...shared(json, others, LOGGED.get(name)),
     atMs: typeof time === "string" ? moment(time) : undefined,
     level: LEVELS.find((one) => one === level),
     event: name,
@@ -52,11 +52,11 @@ export function logEntry(line: string): Entry | undefined {
 }
 
 /** What an event says of the decision. A call that ended was let through, at once or by a person. */
-const LOGGED: Readonly<Record<string, string>> = {
-  "call.denied": "deny",
-  "call.ended": "allow",
-  "approval.asked": "ask",
-};
+const LOGGED: ReadonlyMap<string, string> = new Map([
+  ["call.denied", "deny"],
+  ["call.ended", "allow"],
+  ["approval.asked", "ask"],
+]);
 
 /** undefined: the line is none of an export. */
 export function auditEntry(line: string): Entry | undefined {

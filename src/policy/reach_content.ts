@@ -63,7 +63,7 @@ export function placeKey({ role, taint, taken }: Pick<Place, "role" | "taint" | 
 }
 
 /** What a write, a send or a spend answers is its provider's word on it, not what somebody put there. */
-const BRINGS_BACK: ReadonlySet<ToolEffect> = new Set<ToolEffect>(["read", "execute"]);
+export const BRINGS_BACK: ReadonlySet<ToolEffect> = new Set<ToolEffect>(["read", "execute"]);
 
 /** Where content can go from a place; each question is answered once. */
 export class ContentMap {

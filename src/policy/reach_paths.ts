@@ -5,6 +5,7 @@
 import { CLEAN, type DataClass, type Labels } from "../base/labels.ts";
 import type { ToolEffect } from "./policy.ts";
 import {
+  BRINGS_BACK,
   ContentMap,
   type Hop,
   type Place,
@@ -13,7 +14,7 @@ import {
   taintIndex,
   verdictOf,
 } from "./reach_content.ts";
-import type { Reaching } from "./reach_tools.ts";
+import type { Reaching, ReachTool } from "./reach_tools.ts";
 import { isOpen } from "./reach_verdict.ts";
 
 export interface OpenPath {
@@ -84,13 +85,19 @@ function startsOf(reachings: readonly Reaching[]): readonly Start[] {
   const starts = new Map<string, { role: string; floor: Labels; sources: Reaching[] }>();
   for (const reaching of reachings) {
     const { role, tool } = reaching;
-    if (!tool.floor.untrusted || !isOpen(verdictOf(reaching, CLEAN))) continue;
+    if (!bringsContent(tool) || !isOpen(verdictOf(reaching, CLEAN))) continue;
     const key = `${role} ${tool.floor.class}`;
     const start = starts.get(key);
-    if (start === undefined) starts.set(key, { role, floor: tool.floor, sources: [reaching] });
+    const floor = { ...tool.floor, untrusted: true };
+    if (start === undefined) starts.set(key, { role, floor, sources: [reaching] });
     else start.sources.push(reaching);
   }
   return [...starts.values()].map((start) => ({ ...start, sources: surestFirst(start.sources) }));
+}
+
+/** A floor is the least that results are: a provider may label one of a tool that reads as untrusted, by what it read. */
+function bringsContent({ floor, effect, isBuiltin }: ReachTool): boolean {
+  return floor.untrusted || (!isBuiltin && BRINGS_BACK.has(effect));
 }
 
 /** Where content from one start has got to. */
@@ -186,7 +193,9 @@ function* toldOneByOne(ways: readonly Way[]): Iterable<{ readonly way: Way; read
 
 function openPath(map: ContentMap, { end, sink }: Way, source: Reaching): OpenPath {
   const found = sink.at[taintIndex(end.taint)];
-  const always = end.certain && found?.verdict === "allow" && verdictOf(source, CLEAN) === "allow";
+  const { floor } = source.tool;
+  const always =
+    floor.untrusted && end.certain && found?.verdict === "allow" && verdictOf(source, CLEAN) === "allow";
   return {
     role: source.role,
     source: source.tool.name,

@@ -16,6 +16,8 @@ describe.each([
   "docs/approvals.md",
   "docs/operate.md",
   "docs/audit.md",
+  "docs/console.md",
+  "docs/metrics.md",
   "docs/policy.md",
   "docs/wire.md",
   "docs/start.md",
@@ -45,7 +47,7 @@ describe.each([
 describe("docs/audit.md", () => {
   it("has every kind of record that the source writes, and no other", () => {
     const source = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" })
-      .filter((file) => /^(?:store|broker)\/.*\.ts$/.test(file))
+      .filter((file) => /^(?:store|broker|host)\/.*\.ts$/.test(file))
       .map((file) => read(join("src", file)))
       .join("");
     const written = [...source.matchAll(/auditEvent\("(\w+)"|const kind = .*? "(\w+)" : "(\w+)"/g)];
@@ -170,6 +172,8 @@ describe("the documents", () => {
     "docs/audit.md",
     "docs/grants.md",
     "docs/operate.md",
+    "docs/console.md",
+    "docs/metrics.md",
     "docs/policy.md",
     "docs/shell.md",
     "docs/start.md",

@@ -3,6 +3,7 @@
 // is told again with its end; none is left out.
 // Invariant: whatever waits, only one page of it is made into text.
 
+import { createHash } from "node:crypto";
 import { type CallFault, fault, ok, type Result } from "../../base/faults.ts";
 import { CLEAN, join, type Labels } from "../../base/labels.ts";
 import type { ApprovalRecord } from "../../store/records.ts";
@@ -50,8 +51,23 @@ export function listQuestions(core: Core, call: BuiltinCall): BuiltinOutcome {
   const { rows, lines, more } = page(core, fitting, limit);
   const last = rows.at(-1);
   const next = more && last !== undefined ? placeText(last) : null;
-  const content = { approvals: lines, version: core.approvals.version, more, next, total: waiting.total };
+  const content = { approvals: lines, version: versionFor(core, call), more, next, total: waiting.total };
   return shown(content, join(labelsOf(core, rows), join(waiting.labels, ended.labels)));
+}
+
+/**
+ * Another one whenever what the caller may see has changed. The table's own would tell who is no operator when, and how
+ * often, others are asked about.
+ */
+export function versionFor(core: Core, call: BuiltinCall): number {
+  if (call.role.operator) return core.approvals.version;
+  const seen = createHash("sha256");
+  for (const { question } of core.approvals.waiting(undefined))
+    if (question !== undefined && maySee(core, call, question) && isTold(core, question))
+      seen.update(`${question.id} `);
+  for (const question of core.approvals.ended(undefined))
+    if (maySee(core, call, question)) seen.update(`${question.id} ${question.state} `);
+  return seen.digest().readUIntBE(0, 6);
 }
 
 /** Questions that wait, or that no longer do: how many fit, and which may be on the page that is asked for. */

@@ -11,7 +11,7 @@ import { type BuiltinCall, type BuiltinOutcome, type Core, roleOf } from "../cor
 import { actorOf } from "../live.ts";
 import { approve as release, refuse as turnDown } from "../release.ts";
 import type { Wish } from "../remembering.ts";
-import { isTold, LIST_MEMBERS, listQuestions, maySee } from "./approval_list.ts";
+import { isTold, LIST_MEMBERS, listQuestions, maySee, versionFor } from "./approval_list.ts";
 import { questionLabels, whole } from "./approval_views.ts";
 import { integer, type MemberSchema, objectSchema, text } from "./arguments.ts";
 import { type BuiltinSource, shown } from "./builtin.ts";
@@ -44,18 +44,20 @@ function labelsOfWhole(core: Core, question: ApprovalRecord, content: ReturnType
 
 async function watch(core: Core, call: BuiltinCall): Promise<BuiltinOutcome> {
   const seconds = Math.min(integer(call.args, "timeout_seconds") ?? WATCH_SECONDS_MAX, WATCH_SECONDS_MAX);
-  const seen = integer(call.args, "version");
-  const changed = seen !== undefined && seen !== core.approvals.version;
-  if (!changed && !core.draining) {
-    const waiting = core.approvals.watchers.wait(core.clock, call.peer, Math.max(0, seconds) * 1000);
+  const endsAtMs = core.clock.nowMs() + Math.max(0, seconds) * 1000;
+  // Meanwhile a reload may have changed what the role may see.
+  const now = () => ({ ...call, role: roleOf(core, call.peer.connection) ?? call.role });
+  const seen = integer(call.args, "version") ?? versionFor(core, call);
+  for (let leftMs = endsAtMs - core.clock.nowMs(); leftMs > 0; leftMs = endsAtMs - core.clock.nowMs()) {
+    if (core.draining || call.peer.asking.size === 0 || versionFor(core, now()) !== seen) break;
+    const waiting = core.approvals.watchers.wait(core.clock, call.peer, leftMs);
     if (waiting === undefined)
       return fault(callFault("capacity", `Too many watch the questions already. ${NOTHING_RAN}`));
     await waiting;
-    // All are woken at once, and each list takes its time.
+    // All are woken at once, and each look takes its time.
     await new Promise<void>((begin) => core.turns.take(call.role.name, begin));
   }
-  // Meanwhile a reload may have changed what the role may see.
-  return listQuestions(core, { ...call, role: roleOf(core, call.peer.connection) ?? call.role });
+  return listQuestions(core, now());
 }
 
 function approve(core: Core, call: BuiltinCall): BuiltinOutcome {

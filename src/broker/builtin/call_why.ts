@@ -73,7 +73,8 @@ function told(core: Core, call: BuiltinCall, key: CallKey, searched: Searched): 
   }
   if (failed !== undefined)
     return notFound(` It failed before anything was decided for good, with \`${failed}\`.`);
-  return notFound(sinceMs === undefined ? "" : lookedSince(sinceMs));
+  // How far back a search gets tells how much everybody does.
+  return notFound(sinceMs === undefined || !call.role.operator ? "" : lookedSince(sinceMs));
 }
 
 /** As with a record of a call, another user of the same role is not the one who asked. */
