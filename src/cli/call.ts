@@ -147,8 +147,12 @@ export function addressOf({ socket, fd }: Way): Address {
   return { path };
 }
 
-/** The arguments' text: given, read from standard input with `-`, or none. */
-function argumentsText(given: string | undefined): string {
+/**
+ * The arguments' text: given, read from standard input with `-`, or none.
+ *
+ * @throws UsageFault where it is no JSON object
+ */
+export function argumentsText(given: string | undefined): string {
   const text = given === "-" ? standardInput() : (given ?? "{}");
   try {
     const value: unknown = JSON.parse(text);

@@ -20,10 +20,9 @@ const CALL_COLUMNS: readonly Column[] = [
   { name: "SESSION" },
   { name: "CALL", whole: true },
   { name: "TOOL" },
-  { name: "STATE", yields: 1 },
   { name: "OUTCOME" },
-  { name: "TOOK", yields: 3 },
-  { name: "ASKED", yields: 2 },
+  { name: "TOOK", yields: 2 },
+  { name: "ASKED", yields: 1 },
 ];
 
 export function callTable(value: unknown, nowMs: number, look: Look = PLAIN): string {
@@ -36,8 +35,7 @@ export function callTable(value: unknown, nowMs: number, look: Look = PLAIN): st
     one.session,
     one.call,
     one.tool,
-    stated(one.state, one.state === "ended" ? "" : one.state),
-    stated(outcome(one)),
+    stated(one.state === "ended" ? outcome(one) : one.state),
     took(one, nowMs),
     asked(one.asked_at_ms, nowMs, look),
   ]);

@@ -24,7 +24,7 @@ export async function runConsole(terminal: Dialogue, _: Words, flags: Flags): Pr
   });
   if (!started.ok) {
     terminal.err(`callgate: ${started.fault}\n`);
-    return EXIT.connection;
+    return EXIT.failed;
   }
   return untilEnded(terminal, flags, started.value);
 }

@@ -4,7 +4,7 @@
 import { visibleLine } from "../base/display.ts";
 import type { Explanation, WholeCall, Why } from "../client/answers.ts";
 import type { Caller } from "../client/caller.ts";
-import { callId, UsageFault, withCaller } from "./call.ts";
+import { argumentsText, callId, UsageFault, withCaller } from "./call.ts";
 import { whyText } from "./call_views.ts";
 import { type Flags, textOf, type Words } from "./command_row.ts";
 import { explanation } from "./explanation.ts";
@@ -30,7 +30,8 @@ export async function explain(terminal: Dialogue, [tool, args]: Words, flags: Fl
   }
   if (tool === undefined && assumes)
     throw new UsageFault("--taint-class and --untrusted go with a tool: without one all taints are told");
-  const asked = { tool, arguments: args, role: flags["role"], session: textOf(flags, "of"), ...assumed };
+  const text = args === undefined ? undefined : argumentsText(args);
+  const asked = { tool, arguments: text, role: flags["role"], session: textOf(flags, "of"), ...assumed };
   return operate(terminal, flags, TOOL, asked, { view: tool === undefined ? reachText : explanation });
 }
 

@@ -23,7 +23,7 @@ export const GRANT_ROWS: readonly CommandRow[] = [
       { flags: "--role <role>", about: "whose call" },
       { flags: "--of <session>", about: "in which session" },
       { flags: "--call <call>", about: "a call that was asked: its decision is looked up in the record" },
-      { flags: "--taint-class <class>", about: "as if the session's class were this" },
+      { ...CLASS_OPTION, flags: "--taint-class <class>", about: "as if the session's class were this" },
       { flags: "--untrusted", about: "as if the session had read something untrusted" },
     ],
     examples: [

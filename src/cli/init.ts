@@ -1,7 +1,7 @@
 // `callgate init`: a config to begin with, and what systemd needs for the roles that one names. Writes all of
 // it or nothing, and never over what is there.
 
-import { lstatSync, readFileSync } from "node:fs";
+import { lstatSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { visibleLine } from "../base/display.ts";
 import { UsageFault } from "./call.ts";
@@ -54,6 +54,12 @@ export async function initialise(
     terminal.out(plan.map((one) => printed(choice, one)).join(""));
     return EXIT.ok;
   }
+  if (isNoDirectory(choice.directory)) {
+    terminal.err(
+      `callgate: nothing was written: ${visibleLine(JSON.stringify(choice.directory), 300)} is no directory\n`,
+    );
+    return EXIT.failed;
+  }
   const there = thereAlready(choice.directory, plan);
   if (there.length > 0) return refuse(terminal, choice, there);
   const written = writePlan(choice.directory, choice.kind === "here" ? 0o700 : 0o755, plan);
@@ -65,6 +71,15 @@ export async function initialise(
   terminal.out(nextSteps(choice, { isUser, workingDirectory: host.workingDirectory }));
   for (const note of notesOf(choice, host)) terminal.err(`note: ${visibleLine(note, 500)}\n`);
   return EXIT.ok;
+}
+
+/** Something that nothing can be put into; what can't be looked at is told of by the writing. */
+function isNoDirectory(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === false;
+  } catch {
+    return false;
+  }
 }
 
 function namesIn(passwd: () => string): ReadonlySet<string> {
@@ -115,7 +130,12 @@ function made({ directory }: Choice, plan: readonly Planned[]): string {
 function notesOf(choice: Choice, host: InitHost): readonly string[] {
   const { kind, directory } = choice;
   const open = firstOpen(directory, kind === "here" ? host.uid : 0);
-  const place = open === undefined ? [] : [`the daemon will not start from here: ${open}`];
+  const place = [
+    ...(open === undefined ? [] : [`the daemon will not start from here: ${open}`]),
+    ...choice.providers
+      .flatMap(({ roots }) => roots.map(({ path }) => path).filter(isMissing))
+      .map(notServed),
+  ];
   if (kind === "here") return place;
   if (isSource(host.script))
     return [...place, `this callgate runs from its source, so the units name ${INSTALLED}: install it there`];
@@ -123,6 +143,10 @@ function notesOf(choice: Choice, host: InitHost): readonly string[] {
   return program === undefined
     ? place
     : [...place, `whoever can change the program can change the gate: ${program}`];
+}
+
+function notServed(root: string): string {
+  return `nothing is at ${root}: make that directory before the provider that serves it starts`;
 }
 
 /** The first on the way down to the path that somebody else than root and this user could change. */

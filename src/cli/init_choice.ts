@@ -137,7 +137,7 @@ function checkNames({ callers, providers, operators }: Choice): void {
 function checkRole(role: string): void {
   if (!isRoleName(role) || role.length > ROLE_CHARS_MAX)
     throw new UsageFault(
-      `${shown(role)} is no role's name here: a lower-case letter, then letters, digits, _ or -, at most ${ROLE_CHARS_MAX} together (for a provider of files: NAME=ROOT, a root being ${ROOT_OPTION_SYNTAX})`,
+      `${shown(role)} is no role's name here: a lower-case letter, then lower-case letters, digits, _ or -, at most ${ROLE_CHARS_MAX} together${role.includes("/") ? ` (a provider of files is NAME=ROOT, a root being ${ROOT_OPTION_SYNTAX})` : ""}`,
     );
   if (TAKEN.includes(role)) throw new UsageFault(`${shown(role)} is taken; choose another name`);
 }

@@ -97,6 +97,12 @@ function service(choice: Choice, { isUser }: NextHost): readonly Step[] {
       `Then, as an operator (who was put into the group ${OPERATORS_GROUP} logs in again first):`,
       `callgate status --socket /run/callgate/${OPERATOR_ROLE}.sock`,
     ],
+    [
+      "And for the page in the operator's browser, as a service of that user:",
+      `mkdir -p ~/.config/systemd/user; cp ${at("systemd/user")}/callgate-console.service ~/.config/systemd/user/`,
+      "systemctl --user daemon-reload; systemctl --user enable --now callgate-console",
+      "journalctl --user -u callgate-console -o cat  # has the link that logs in",
+    ],
   ];
 }
 

@@ -63,9 +63,15 @@ export async function askBroker(
         terminal,
         answer.status === "failed" ? { ...answer, message: worded(answer.message) } : answer,
       );
+      if (answer.status === "denied" && answer.reason === "no_grant") terminal.err(notGranted(tool));
       return exitOf(answer);
     },
   };
+}
+
+/** Most often it is the wrong socket: a person has several roles, and CALLGATE_SOCKET names one of them. */
+function notGranted(tool: string): string {
+  return `  The role of this socket has no grant for ${tool}. Is it an operator's socket that you mean (--socket)?\n`;
 }
 
 export function show(

@@ -53,9 +53,10 @@ const DAEMON_ROWS: readonly CommandRow[] = [
 const TOOL_ROWS: readonly CommandRow[] = [
   {
     words: "tools list",
-    about: "The tools that this role could be granted.",
+    about: "The tools that this role may call, in some way; an operator's: all.",
     tool: "callgate.tools.list",
     args: (_, flags) => ({ prefix: flags["prefix"] }),
+    view: async () => (await import("./tool_views.ts")).toolTable,
     options: [{ flags: "--prefix <text>", about: "only names that begin so" }],
     examples: ["callgate tools list", "callgate tools list --prefix mail. --json | jq -r .tools[].name"],
   },
@@ -71,6 +72,7 @@ const TOOL_ROWS: readonly CommandRow[] = [
     about: "Puts that very definition into service.",
     tool: "callgate.tools.accept",
     args: ([tool, digest]) => ({ tool, digest }),
+    view: async () => (await import("./tool_views.ts")).acceptedText,
     examples: ["callgate tools accept mail.send DIGEST  # the one that tools diff shows"],
   },
 ];

@@ -12,7 +12,8 @@ raised taint, which the log has only in part. That this command itself looks on 
 Times are local. A line that is not the log's own is shown as it is, escaped. --json gives the lines that fit as they are,
 for programs.
 
---decision in the log: deny is call.denied, ask is approval.asked, allow is call.ended (whoever let it through).`;
+--decision in the log: ask is approval.asked; deny is call.denied, and call.ended of what was asked about and not let
+through; allow is any other call.ended, whoever let it through.`;
 
 export const TAIL_ROWS: readonly CommandRow[] = [
   {
@@ -40,7 +41,7 @@ export const TAIL_ROWS: readonly CommandRow[] = [
       { flags: "--decision <decision>", about: "only such decisions", choices: ["allow", "ask", "deny"] },
       {
         flags: "--event <name>",
-        about: "only this event of the log or kind of record; call.* for all that begin so",
+        about: "only this event of the log or kind of record; 'call.*' for all that begin so",
       },
       {
         flags: "--level <level>",

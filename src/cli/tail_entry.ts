@@ -43,7 +43,7 @@ export function logEntry(line: string): Entry | undefined {
   const { time, level, event, ...others } = members;
   const name = word(event) ?? "";
   return {
-    ...shared(json, others, LOGGED.get(name)),
+    ...shared(json, others, decisionLogged(name, others)),
     atMs: typeof time === "string" ? moment(time) : undefined,
     level: LEVELS.find((one) => one === level),
     event: name,
@@ -51,7 +51,12 @@ export function logEntry(line: string): Entry | undefined {
   };
 }
 
-/** What an event says of the decision. A call that ended was let through, at once or by a person. */
+/** One that ended as denied was asked about, and nobody let it through. */
+function decisionLogged(event: string, { status }: Members): string | undefined {
+  return event === "call.ended" && status === "denied" ? "deny" : LOGGED.get(event);
+}
+
+/** What an event says of the decision. A call that ended otherwise was let through, at once or by a person. */
 const LOGGED: ReadonlyMap<string, string> = new Map([
   ["call.denied", "deny"],
   ["call.ended", "allow"],
@@ -156,8 +161,10 @@ function moment(text: string): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
+const TIME_NAME = /_(?:at|until)_ms$/;
+
 function isTime(name: string, value: unknown): value is number {
-  return name.endsWith("_at_ms") && typeof value === "number";
+  return TIME_NAME.test(name) && typeof value === "number";
 }
 
 /** Enough of it to tell one from another; --json has all. */

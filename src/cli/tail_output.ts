@@ -26,7 +26,7 @@ export class TailOutput {
   constructor(terminal: Dialogue, json: boolean) {
     this.#terminal = terminal;
     this.#json = json;
-    this.#view = new TailView(terminal.paint ?? plain, terminal.nowMs());
+    this.#view = new TailView(terminal.paint ?? plain, terminal.nowMs(), terminal.columns);
   }
 
   entry(entry: Entry): void {

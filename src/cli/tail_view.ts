@@ -13,14 +13,23 @@ const GAP = "  ";
 /** Columns grow to this; what is longer stands out, instead of pushing all that follows aside. */
 const COLUMN_MAX = 30;
 
+/** `12:00:00.000` and a space. */
+const CLOCK_COLUMNS = 13;
+
+type Told = readonly [text: string, tone: Tone | undefined];
+
 export class TailView {
   readonly #paint: Paint;
+  readonly #columns: number;
   #widths: readonly number[] = [];
   #day: string;
 
-  /** A line of another day than the one before it, or than now, is announced by its date. */
-  constructor(paint: Paint, nowMs: number) {
+  /**
+   * A line of another day than the one before it, or than now, is announced by its date. `columns`: of the terminal.
+   */
+  constructor(paint: Paint, nowMs: number, columns: number = Number.POSITIVE_INFINITY) {
     this.#paint = paint;
+    this.#columns = columns;
     this.#day = dayOf(nowMs);
   }
 
@@ -28,7 +37,7 @@ export class TailView {
   line(entry: Entry): string {
     const { atMs, level, event } = entry;
     const head = level === undefined ? "" : `${levelText(level, this.#paint)} `;
-    const cells = this.#aligned([
+    const cells = this.#laidOut(CLOCK_COLUMNS + mostColumns(head), [
       [visibleLine(event, 60), LEVEL_TONES[level ?? "info"]],
       [visibleLine(whoOf(entry), 100), undefined],
       [visibleLine(entry.tool ?? "", 100), undefined],
@@ -50,8 +59,18 @@ export class TailView {
     return `${this.#paint("heading", `-- ${day} --`)}\n`;
   }
 
+  /** Side by side without columns, where columns would break the line in their midst. `before`: what is taken of it. */
+  #laidOut(before: number, cells: readonly Told[]): string {
+    const aligned = this.#aligned(cells);
+    if (before + mostColumns(aligned) <= this.#columns) return aligned;
+    return cells
+      .filter(([text]) => text !== "")
+      .map(([text, tone]) => this.#paint(tone, text))
+      .join(GAP);
+  }
+
   /** Up to the last that is not empty; that one has no need to be filled up. An event alone widens nothing. */
-  #aligned(cells: readonly (readonly [text: string, tone: Tone | undefined])[]): string {
+  #aligned(cells: readonly Told[]): string {
     const last = cells.findLastIndex(([text]) => text !== "");
     this.#widths = cells.map(([text], i) => {
       const before = this.#widths[i] ?? 0;

@@ -78,6 +78,42 @@ describe("a question of another user of the same role", () => {
     }));
 });
 
+describe("an agent that looks for questions of others", () => {
+  it("does not learn that there are any: not by the version, nor by a watch that ends", () =>
+    withRig(TWO_USERS, async (rig) => {
+      serving(rig);
+      const [mine, theirs, operator] = [
+        rig.peer("agent"),
+        rig.peer("agent", { uid: 1005 }),
+        new Approver(rig),
+      ];
+      const before = await put(rig, theirs, "callgate.approvals.list", {});
+      const version = before.json["version"];
+      const watching = theirs.ask("callgate.approvals.watch", { version, timeout_seconds: 30 });
+      await put(rig, mine, "pay", { to: "CANARY" });
+      await operator.refuse(await operator.look());
+      const after = await put(rig, theirs, "callgate.approvals.list", {});
+      expect([watching.end, after.json["version"]]).toEqual(["nothing yet", version]);
+      await rig.pass(30_000);
+      expect([watching.json["approvals"], watching.json["version"]]).toEqual([[], version]);
+    }));
+
+  it("hears of each change of its own", () =>
+    withRig(TWO_USERS, async (rig) => {
+      serving(rig);
+      const [mine, operator] = [rig.peer("agent"), new Approver(rig)];
+      const asking = mine.ask("callgate.approvals.watch", {});
+      await put(rig, mine, "pay");
+      expect(asking.json["approvals"]).toHaveLength(1);
+      const { version } = asking.json;
+      const ending = mine.ask("callgate.approvals.watch", { version, state: "ended" });
+      await operator.refuse(await operator.look());
+      await rig.settle();
+      expect(ending.json["approvals"]).toMatchObject([{ state: "refused" }]);
+      expect(ending.json["version"]).not.toBe(version);
+    }));
+});
+
 describe("an agent that watches as often as it can", () => {
   it("keeps no operator from watching", () =>
     withRig(ASKING, async (rig) => {

@@ -211,6 +211,24 @@ describe("why a call was decided as it was", () => {
       expect(await whys()).toEqual([own, theirs, nobodys]);
     }));
 
+  it("does not tell who is no operator how much others do, by how far back a search gets", () =>
+    withRig(BASIC, async (rig) => {
+      const text = `{"seq":"1","at_ms":${rig.clock.nowMs() - 86_400_000},"kind":"other"}`;
+      const line = (seq: bigint) => ({ seq, hash: "", text });
+      rig.store.audit.linesBefore = (seq, max) =>
+        Array.from({ length: max }, (_, i) => line(seq - 1n - BigInt(i)));
+      rig.store.audit.lines = (seq) => [line(seq)];
+      const asks = [
+        rig.peer("operator").ask("callgate.calls.why", { role: "agent", session: "s", call: "7" }),
+        rig.peer("agent").ask("callgate.calls.why", { call: "7" }),
+      ];
+      while (asks.some(({ finals }) => finals === 0)) await rig.settle();
+      const [operators, agents] = asks.map(({ sentence }) => sentence);
+      expect(operators).toContain("looked at back to");
+      expect(agents).not.toContain("looked at back to");
+      expect(agents).toContain("No record names");
+    }));
+
   it("of an old call is gone to by its time, however much was written since", () =>
     withRig(BASIC, async (rig) => {
       rig.peer("files").serve = (served) => served.result("x", {});

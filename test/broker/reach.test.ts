@@ -93,6 +93,7 @@ describe("the reach of the policy in force", () => {
       const ofOther = await told(rig, "operator", { role: "other" });
       expect(ofOther.roles.map(({ role }) => role)).toEqual(["other"]);
       expect(ofOther.paths).toMatchObject([
+        { role: "other", source: "read", through: [], sink_role: "other", verdict: "conditional" },
         { role: "agent", source: "floor", through: [{ by: "store", store: "files" }], sink_role: "other" },
       ]);
       expect((await told(rig, "operator", { role: "frontend" })).paths).toEqual([]);

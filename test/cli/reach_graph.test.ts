@@ -51,7 +51,8 @@ describe("the picture of a policy", () => {
       "agent > notes: open notes.add",
       "agent > shell.run: clean agent-runs",
       "notes > writer: open notes.read",
-      "notes.read > writer: free writer-reads",
+      "notes.read > writer: open writer-reads",
+      "shell.run > agent: open agent-runs",
       "web.fetch+web.list > agent: open agent-reads",
       "writer > mail.send: open if writer-sends",
     ]);

@@ -148,6 +148,14 @@ describe("a line of the log", () => {
     expect((await shown(DENIED)).out_).not.toContain("\u001b");
   });
 
+  it("does not end the tail by what it calls its event", async () => {
+    const lines = ["constructor", "__proto__", "toString"].map((event) => logged({ event, ...NAMES }));
+    const { out_ } = await shown(`${lines.join("")}${ENDED}`);
+    expect(out_.split("\n").map((line) => /call\.ended|(?<=INFO {2})\S+/.exec(line)?.[0])).toEqual([
+      ...["constructor", "__proto__", "toString", "call.ended", undefined],
+    ]);
+  });
+
   it("that is broken stays, escaped and bounded", async () => {
     const { out_ } = await shown(`no json \u001b[2J\n[1]\n"x"\n${"y".repeat(2_000_000)}\n${ENDED}`, {
       decision: "deny",

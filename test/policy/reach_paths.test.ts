@@ -22,6 +22,11 @@ function pathsOf(tools: World["tools"], ...grants: readonly Grant[]) {
   return reachOf({ roles: ROLES, tools, grants }).paths;
 }
 
+/** Those that begin at a tool whose results always count as untrusted. */
+function fetchedOf(tools: World["tools"], ...grants: readonly Grant[]) {
+  return pathsOf(tools, ...grants).filter(({ source }) => source === "web.fetch");
+}
+
 describe("a way from untrusted content to an effect", () => {
   it("is open where one role reads and sends, and names the grant that opens the end of it", () => {
     expect(
@@ -51,7 +56,7 @@ describe("a way from untrusted content to an effect", () => {
   });
 
   it("leads through a store that another role reads, however trusted the tool that reads it is", () => {
-    const paths = pathsOf(
+    const paths = fetchedOf(
       [FETCH, SEND, ADD, READ],
       allows("agent-reads", ["web.fetch", "notes.add"]),
       allows("writer-sends", ["notes.read", "mail.send"]),
@@ -96,8 +101,8 @@ describe("a way from untrusted content to an effect", () => {
       allows("agent-reads", ["web.fetch", "notes.add"]),
       allows("writer-sends", ["notes.*", "mail.send"]),
     ];
-    expect(pathsOf([FETCH, SEND, { ...ADD, store: undefined }, READ], ...grants)).toEqual([]);
-    expect(pathsOf([FETCH, SEND, ADD], ...grants)).toEqual([]);
+    expect(fetchedOf([FETCH, SEND, { ...ADD, store: undefined }, READ], ...grants)).toEqual([]);
+    expect(fetchedOf([FETCH, SEND, ADD], ...grants)).toEqual([]);
   });
 
   it("leads to a provider that calls in turn, at the taint of the call that it was given", () => {
@@ -131,12 +136,22 @@ describe("a way from untrusted content to an effect", () => {
     const top = tool("notes.top", "read", { floor: { class: "restricted", untrusted: false } });
     const reads = allows("agent-reads", ["web.fetch", "notes.secret", "notes.top"]);
     const upTo = (taintMax: Labels) =>
-      pathsOf([FETCH, SEND, secret, top], reads, allows("agent-sends", ["mail.send"], { taintMax })).map(
+      fetchedOf([FETCH, SEND, secret, top], reads, allows("agent-sends", ["mail.send"], { taintMax })).map(
         ({ carries }) => carries,
       );
     expect(upTo({ class: "restricted", untrusted: true })).toEqual(["restricted"]);
     expect(upTo({ class: "confidential", untrusted: true })).toEqual(["confidential"]);
     expect(upTo(UNTRUSTED)).toEqual(["public"]);
+  });
+
+  it("begins also where a provider may say of what it read that it is untrusted, floor or not", () => {
+    const sends = allows("agent-sends", ["mail.send"]);
+    const reads = allows("agent-reads", ["notes.read"]);
+    expect(pathsOf([SEND, READ], reads, sends)).toMatchObject([
+      { source: "notes.read", sink: "mail.send", taint: UNTRUSTED, verdict: "conditional" },
+    ]);
+    expect(pathsOf([SEND, READ], reads, { ...sends, taintMax: CLEAN })).toEqual([]);
+    expect(pathsOf([SEND, ADD], allows("agent-writes", ["notes.add"]), sends)).toEqual([]);
   });
 
   it("ends in a write only where one asks for that", () => {
@@ -161,6 +176,8 @@ describe("a way from untrusted content to an effect", () => {
       ({ source, sink_role, sink, through }) => `${source} ${sink_role} ${sink} ${through.length}`,
     );
     expect(ends.toSorted()).toEqual([
+      "notes.read agent mail.send 0",
+      "notes.read writer mail.send 0",
       "web.fetch agent mail.send 0",
       "web.fetch writer mail.send 0",
       "web.list agent mail.send 0",
@@ -220,7 +237,12 @@ const walkWorld: fc.Arbitrary<World> = fc
     ),
   }));
 const walk = fc.array(
-  fc.record({ by: fc.constantFrom(...WALKERS), tool: fc.nat({ max: 5 }), fits: fc.boolean() }),
+  fc.record({
+    by: fc.constantFrom(...WALKERS),
+    tool: fc.nat({ max: 5 }),
+    fits: fc.boolean(),
+    untrusted: fc.boolean(),
+  }),
   { minLength: 20, maxLength: 60 },
 );
 
@@ -239,7 +261,8 @@ class Walk {
     this.#index = indexGrants({ grants: world.grants, tools: policy.tools });
   }
 
-  call(role: string, nth: number, fits: boolean): void {
+  /** `untrusted`: so the provider itself labels what it has read. */
+  call(role: string, nth: number, fits: boolean, untrusted: boolean): void {
     const called = this.#world.tools[nth % this.#world.tools.length];
     if (called === undefined) return;
     const { name, role: provider, effect, floor, store } = called;
@@ -257,8 +280,9 @@ class Walk {
     const brings = effect === "read" || effect === "execute";
     const fromStore = brings && store !== undefined && this.#has.has(`store ${store}`);
     const fromProvider = brings && this.#has.has(`role ${provider}`) && !floor.untrusted;
-    if (floor.untrusted || fromStore || fromProvider) this.#has.add(`role ${role}`);
-    this.#raise(`role ${role}`, store === undefined ? floor : join(floor, this.#taint(`store ${store}`)));
+    const labels = { ...floor, untrusted: floor.untrusted || (brings && untrusted) };
+    if (labels.untrusted || fromStore || fromProvider) this.#has.add(`role ${role}`);
+    this.#raise(`role ${role}`, store === undefined ? labels : join(labels, this.#taint(`store ${store}`)));
   }
 
   #taint(of: string): Labels {
@@ -276,7 +300,7 @@ describe("an attacker who writes the content and lets the roles call at random",
     fc.assert(
       fc.property(walkWorld, walk, (world, calls) => {
         const walked = new Walk(world);
-        for (const { by, tool: nth, fits } of calls) walked.call(by, nth, fits);
+        for (const { by, tool: nth, fits, untrusted } of calls) walked.call(by, nth, fits, untrusted);
         const { paths, more } = reachOf(world);
         expect(more).toBe(false);
         const told = paths.map(({ sink_role, sink }) => `${sink_role} ${sink}`);

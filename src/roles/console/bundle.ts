@@ -30,7 +30,7 @@ export async function bundlePage(directory: string = PAGE_DIRECTORY): Promise<Pa
     minify: true,
     format: "iife",
     platform: "browser",
-    target: ["chrome109", "firefox115", "safari16.4"],
+    target: ["chrome123", "firefox120", "safari17.5"],
     jsx: "automatic",
     jsxImportSource: "preact",
     tsconfigRaw: { compilerOptions: { strict: true } },

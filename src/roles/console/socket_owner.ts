@@ -66,13 +66,13 @@ export class SocketOwners {
       this.#read("tcp").catch(() => ""),
       this.#read("tcp6").catch(() => ""),
     ]);
-    return { tcp, tcp6 };
+    return { tcp: new Table(tcp), tcp6: new Table(tcp6) };
   }
 }
 
 interface Tables {
-  readonly tcp: string;
-  readonly tcp6: string;
+  readonly tcp: Table;
+  readonly tcp6: Table;
 }
 
 /** `nobody`: its line is there, and it is not open any more. */
@@ -85,12 +85,11 @@ function ownerIn(tables: Tables, ends: Ends): Owner | undefined {
   if (v4[0] !== undefined && v4[1] !== undefined) {
     // A program that speaks IPv6 only may have come here by a mapped address.
     return (
-      ownerOfLine(tables.tcp, v4[0], v4[1], ends) ??
-      ownerOfLine(tables.tcp6, MAPPED + v4[0], MAPPED + v4[1], ends)
+      tables.tcp.ownerOf(v4[0], v4[1], ends) ?? tables.tcp6.ownerOf(MAPPED + v4[0], MAPPED + v4[1], ends)
     );
   }
   if (remote !== "::1" || local !== "::1") return undefined; // nobody else is listened to
-  return ownerOfLine(tables.tcp6, LOOPBACK6, LOOPBACK6, ends);
+  return tables.tcp6.ownerOf(LOOPBACK6, LOOPBACK6, ends);
 }
 
 /** Sixteen bytes as four numbers of the machine's own byte order, as the kernel prints them. */
@@ -111,11 +110,40 @@ function hex(value: number, digits: number): string {
 /** `sl: LOCAL:PORT REMOTE:PORT STATE queues timer retransmits UID …`; a line that is cut is none. */
 const REST = /^([0-9A-F]{2}) [0-9A-F]+:[0-9A-F]+ [0-9A-F]+:[0-9A-F]+ [0-9A-F]+ +(\d{1,10}) +\d+ \d+ /;
 
-function ownerOfLine(table: string, from: string, to: string, ends: Ends): Owner | undefined {
-  const pair = ` ${from}:${hex(ends.remotePort, 4)} ${to}:${hex(ends.localPort, 4)} `;
-  const at = table.indexOf(pair);
-  if (at < 0) return undefined;
-  const [, state, uid] = REST.exec(table.slice(at + pair.length, at + pair.length + 200)) ?? [];
-  if (state === undefined) return undefined;
-  return state === ESTABLISHED ? Number(uid) : "nobody";
+/**
+ * One look's table. It is gone through once for all that ask about it: whoever fills it with connections, and asks by the
+ * hundred, must not hold up the others.
+ */
+class Table {
+  readonly #text: string;
+  /** By our own port: where what stands behind `THEIRS:PORT OURS:PORT` begins; several: it can't be told. */
+  readonly #places = new Map<string, ReadonlyMap<string, number | "several">>();
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  ownerOf(from: string, to: string, ends: Ends): Owner | undefined {
+    const port = hex(ends.localPort, 4);
+    const place = this.#to(port).get(`${from}:${hex(ends.remotePort, 4)} ${to}:${port}`);
+    if (typeof place !== "number") return undefined;
+    const [, state, uid] = REST.exec(this.#text.slice(place, place + 200)) ?? [];
+    if (state === undefined) return undefined;
+    return state === ESTABLISHED ? Number(uid) : "nobody";
+  }
+
+  #to(port: string): ReadonlyMap<string, number | "several"> {
+    const known = this.#places.get(port);
+    if (known !== undefined) return known;
+    const places = new Map<string, number | "several">();
+    const ending = `:${port} `;
+    for (let at = this.#text.indexOf(ending); at >= 0; at = this.#text.indexOf(ending, at + 1)) {
+      const between = this.#text.lastIndexOf(" ", at);
+      const end = at + ending.length;
+      const pair = this.#text.slice(this.#text.lastIndexOf(" ", between - 1) + 1, end - 1);
+      places.set(pair, places.has(pair) ? "several" : end); // of a line that begins with our port it is no pair
+    }
+    this.#places.set(port, places);
+    return places;
+  }
 }

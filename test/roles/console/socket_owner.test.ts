@@ -41,9 +41,23 @@ describe("the owner of a connection", () => {
     ["comes from another port", line("0100007F:9C41", CONSOLE, "01", 1000)],
     ["comes from another address", line("0200007F:9C40", CONSOLE, "01", 1000)],
     ["belongs to somebody whom this namespace does not know", line(BROWSER, CONSOLE, "01", 65_534)],
+    ["is listed twice", line(BROWSER, CONSOLE, "01", 1000) + line(BROWSER, CONSOLE, "01", 7)],
+    ["is only called like it", line("0100007F:1267", BROWSER, "01", 1000).replace("7:", `${BROWSER}`)],
     ["has a line that is cut", line(BROWSER, CONSOLE, "01", 1000).slice(0, 80)],
   ])("is unknown where it %s", async (_, table) => {
     expect(await owners(table).ownerOf(ENDS)).toBeUndefined();
+  });
+
+  it("is told of each among many that ask at once, and of one that comes from the same port at another address", async () => {
+    const others = Array.from({ length: 2000 }, (_, i) => 0x8000 + i);
+    const hexOf = (port: number) => port.toString(16).toUpperCase();
+    const many = others.map((port) => line(`0100007F:${hexOf(port)}`, CONSOLE, "01", port)).join("");
+    const mirrored = line("0200007F:1267", CONSOLE, "01", 9);
+    const table = owners(many + mirrored);
+    const asked = others.map((remotePort) => table.ownerOf({ ...ENDS, remotePort }));
+    expect(await Promise.all(asked)).toEqual(others);
+    expect(await table.ownerOf({ ...ENDS, remoteAddress: "127.0.0.2", remotePort: 4711 })).toBe(9);
+    expect(await table.ownerOf({ ...ENDS, remotePort: 4711 })).toBeUndefined();
   });
 
   it("is found where the browser came by an IPv6 socket", async () => {

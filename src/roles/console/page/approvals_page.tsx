@@ -1,7 +1,7 @@
 // The questions that wait for a person, and the one that is open. What arrives is added to the list's end and
 // nowhere else: neither the focus nor the open question changes but by the person's own act.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { visible, visibleLine } from "../../../base/display.ts";
 import { counted } from "../../../base/json_text.ts";
 import type { Question, WholeQuestion } from "../../../client/answers.ts";
@@ -263,7 +263,7 @@ function Open({ id, live, ask, say, onLeave }: OpenProps) {
   const { shown, now, seen, fault } = given;
   const head = useRef<HTMLHeadingElement>(null);
   const isThere = shown !== undefined;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isThere) head.current?.focus();
   }, [isThere]);
   const isOpen = now?.state === "pending";

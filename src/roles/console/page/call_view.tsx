@@ -1,7 +1,7 @@
 // One call: how it ended and why it was let through or not, its exact arguments, what its caller was answered.
 // Cancelling one that goes on takes two acts.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { visible, visibleLine } from "../../../base/display.ts";
 import { counted } from "../../../base/json_text.ts";
 import { span } from "../../../base/time_text.ts";
@@ -40,7 +40,7 @@ export function CallView({ role, session, call, ask, say, onLeave }: CallViewPro
   const why = useAsked<Why>(ask, "callgate.calls.why", named);
   const head = useRef<HTMLHeadingElement>(null);
   const isThere = shown.told !== undefined;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isThere) head.current?.focus();
   }, [isThere]);
   useKeys({ Escape: onLeave });

@@ -4,7 +4,7 @@
 // decides something asks once more, at another place than where it was asked for.
 
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { visible, visibleLine } from "../../../base/display.ts";
 import { counted, FOLDED, shownJson, UNFOLDED } from "../../../base/json_text.ts";
 import { span } from "../../../base/time_text.ts";
@@ -166,7 +166,7 @@ export function Confirm(props: ConfirmProps) {
   const { label, question, verb, back = "Cancel", kind = "danger", disabled, busy, onConfirm } = props;
   const [asking, setAsking] = useState(false);
   const first = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (asking) first.current?.querySelector("button")?.focus();
   }, [asking]);
   if (!asking)
@@ -239,7 +239,7 @@ export function Dialog(props: { title: string; onClose: () => void; children: Co
   const { title, onClose, children } = props;
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement;
     element.current?.showModal();
     return () => {

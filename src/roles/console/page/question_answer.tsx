@@ -2,7 +2,7 @@
 // place than the first. The bar stays at the lower edge, so nothing that arrives moves a button under a finger.
 // Invariant: what goes to the broker names the question and the digest that are on the screen.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { visible } from "../../../base/display.ts";
 import { counted, FOLDED, shownJson } from "../../../base/json_text.ts";
 import type { WholeQuestion } from "../../../client/answers.ts";
@@ -162,7 +162,7 @@ interface ApproveProps {
 /** The confirming button stands above and at the other side, so that a second click of the same finger hits nothing. */
 function ApproveForm({ question, busy, onBack, onApprove }: ApproveProps) {
   const form = useRef<HTMLDivElement>(null);
-  useEffect(() => form.current?.querySelector<HTMLElement>(".button-primary")?.focus(), []);
+  useLayoutEffect(() => form.current?.querySelector<HTMLElement>(".button-primary")?.focus(), []);
   const isFolded = shownJson(question.arguments, FOLDED).folded;
   return (
     <div class="answer-form" ref={form}>
@@ -193,7 +193,7 @@ interface RefuseProps {
 function RefuseForm({ busy, onBack, onRefuse }: RefuseProps) {
   const [reason, setReason] = useState("");
   const form = useRef<HTMLFormElement>(null);
-  useEffect(() => form.current?.querySelector("input")?.focus(), []);
+  useLayoutEffect(() => form.current?.querySelector("input")?.focus(), []);
   return (
     <form
       class="answer-form"

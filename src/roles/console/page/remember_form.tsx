@@ -1,7 +1,7 @@
 // Approving a question and its like from now on: what it covers, for how long, how often. What each choice
 // covers is the broker's own text, shown before anything is chosen; nothing is chosen beforehand.
 
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { visible } from "../../../base/display.ts";
 import { span } from "../../../base/time_text.ts";
 import type { Remembering } from "../../../client/answers.ts";
@@ -22,7 +22,7 @@ export function RememberForm({ remember, busy, onBack, onApprove }: RememberProp
   const [written, setWritten] = useState<Written>({ what: undefined, length: "1h", calls: "" });
   const [problems, setProblems] = useState(NONE);
   const form = useRef<HTMLFormElement>(null);
-  useEffect(() => form.current?.querySelector("input")?.focus(), []);
+  useLayoutEffect(() => form.current?.querySelector("input")?.focus(), []);
   const submit = () => {
     const read = wishOf(written, remember);
     if ("problems" in read) return setProblems(read.problems);
