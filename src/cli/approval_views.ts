@@ -36,9 +36,13 @@ const ASKED: readonly Column[] = [
   { name: "AGE", yields: 4 },
   { name: "TIME LEFT", whole: true },
 ];
+/** Among questions that were answered who it was matters more than how long the others wait. */
+const TIMES_YIELD: readonly Column[] = ASKED.map((column) =>
+  column.name === "TIME LEFT" ? { ...column, yields: 2 } : column,
+);
 const DECIDED: readonly Column[] = [
   { name: "STATE", whole: true },
-  { name: "BY", yields: 2 },
+  { name: "BY", yields: 1 },
 ];
 
 /** `value` is the content of `callgate.approvals.list`. */
@@ -61,7 +65,8 @@ export function questionTable(value: unknown, nowMs: number, look: Look = PLAIN)
     ...(pendingOnly ? [] : [stated(one.state), actorText(one.decided_by)]),
     destinationsText(one.destinations),
   ]);
-  const columns = [...ASKED, ...(pendingOnly ? [] : DECIDED), { name: "DESTINATIONS" }];
+  const asked = pendingOnly ? ASKED : [...TIMES_YIELD, ...DECIDED];
+  const columns = [...asked, { name: "DESTINATIONS" }];
   return `${textTable(columns, rows, look)}${moreQuestions(list)}`;
 }
 

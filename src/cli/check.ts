@@ -3,6 +3,7 @@
 
 import type { Result } from "../base/faults.ts";
 import type { PolicyReach } from "../client/load_answers.ts";
+import { type Paint, plain } from "./paint.ts";
 import { dotGraph } from "./reach_dot.ts";
 import { reachGraph } from "./reach_graph.ts";
 import { mermaidGraph } from "./reach_mermaid.ts";
@@ -45,11 +46,13 @@ export interface CheckOptions {
   /** Take whole lines, with their line feeds: standard output, and standard error. */
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
+  /** Colours of what is told to a person; without it: none. */
+  readonly paint?: Paint | undefined;
 }
 
 /** The exit code: 0 where there is no error, else 1. Warnings and open ways do not count. */
 export async function checkConfig(options: CheckOptions): Promise<number> {
-  const { path, json, graph, writes, out, err } = options;
+  const { path, json, graph, writes, out, err, paint = plain } = options;
   const loaded = await options.load(path);
   const errors = loaded.ok ? [] : loaded.fault;
   const warnings = loaded.ok ? loaded.value.warnings : [];
@@ -57,8 +60,8 @@ export async function checkConfig(options: CheckOptions): Promise<number> {
   if (json) out(asJson(options, errors, warnings, reach));
   else {
     const told = graph === undefined ? out : err;
-    told(asLines(path, errors, warnings));
-    if (reach !== undefined) told(reachLines(options, reach));
+    told(asLines(path, errors, warnings, paint));
+    if (reach !== undefined) told(reachLines(options, reach, paint));
     if (reach !== undefined && graph !== undefined) out(graphText(graph, reach));
   }
   return loaded.ok ? 0 : 1;
@@ -81,25 +84,36 @@ function asJson(
   return `${JSON.stringify(report)}\n`;
 }
 
-function asLines(path: string, errors: readonly Finding[], warnings: readonly Warning[]): string {
+function asLines(
+  path: string,
+  errors: readonly Finding[],
+  warnings: readonly Warning[],
+  paint: Paint,
+): string {
   const place = (found: Finding) => `${path}:${found.line}:${found.column}`;
   const lines = [
-    ...errors.map((error) => `${place(error)}: error: ${error.message}`),
-    ...warnings.map((warning) => `${place(warning)}: warning: ${warning.message} [${warning.code}]`),
+    ...errors.map((error) => `${place(error)}: ${paint("bad", "error")}: ${error.message}`),
+    ...warnings.map(
+      (warning) => `${place(warning)}: ${paint("waiting", "warning")}: ${warning.message} [${warning.code}]`,
+    ),
     summary(path, errors.length, warnings.length),
   ];
   return `${lines.join("\n")}\n`;
 }
 
 /** What was asked for of table and ways; of ways at least how many there are. */
-function reachLines({ path, reach: table, paths, writes }: CheckOptions, reach: PolicyReach): string {
+function reachLines(
+  { path, reach: table, paths, writes }: CheckOptions,
+  reach: PolicyReach,
+  paint: Paint,
+): string {
   const told = pathsSummary(reach);
   const how = `callgate check --config ${path} --paths${writes ? " --sinks write" : ""}`;
   const more = reach.more && paths ? "There are more ways than are told here.\n" : "";
   return [
-    table ? `\n${reachTable(reach)}` : "",
-    told === "" ? "" : `${table || paths ? "\n" : ""}${told}${paths ? "" : `: ${how}`}\n`,
-    paths ? `${told === "" ? "\n" : ""}${pathsText(reach)}${more}` : "",
+    table ? `\n${reachTable(reach, paint)}` : "",
+    told === "" ? "" : `${table || paths ? "\n" : ""}${paint("bad", told)}${paths ? "" : `: ${how}`}\n`,
+    paths ? `${told === "" ? "\n" : ""}${pathsText(reach, paint)}${more}` : "",
   ].join("");
 }
 

@@ -2,7 +2,9 @@
 
 import type { LoadConfig } from "./check.ts";
 import type { CommandRow, Flags } from "./command_row.ts";
+import { plain } from "./paint.ts";
 import { EXIT, type Terminal } from "./terminal.ts";
+import { fitted } from "./text_table.ts";
 
 const HELP = `
 A way leads from a tool whose results count as untrusted to one that sends, spends or executes, without a person in
@@ -54,6 +56,7 @@ async function check(terminal: Terminal, flags: Flags, load: () => Promise<LoadC
     return EXIT.usage;
   }
   const [{ checkConfig }, loadConfig] = await Promise.all([import("./check.ts"), load()]);
+  const isTold = json !== true && graph === undefined;
   return checkConfig({
     path: config,
     json: json === true,
@@ -62,8 +65,9 @@ async function check(terminal: Terminal, flags: Flags, load: () => Promise<LoadC
     graph,
     writes: sinks === "write",
     load: loadConfig,
-    out: (text) => terminal.out(text),
+    out: (text) => terminal.out(isTold ? fitted(text, terminal.columns) : text),
     err: (text) => terminal.err(text),
+    paint: (graph === undefined ? terminal.paint : terminal.paintErr) ?? plain,
   });
 }
 

@@ -130,19 +130,18 @@ function made({ directory }: Choice, plan: readonly Planned[]): string {
 function notesOf(choice: Choice, host: InitHost): readonly string[] {
   const { kind, directory } = choice;
   const open = firstOpen(directory, kind === "here" ? host.uid : 0);
-  const place = [
-    ...(open === undefined ? [] : [`the daemon will not start from here: ${open}`]),
-    ...choice.providers
-      .flatMap(({ roots }) => roots.map(({ path }) => path).filter(isMissing))
-      .map(notServed),
-  ];
-  if (kind === "here") return place;
+  const place = open === undefined ? [] : [`the daemon will not start from here: ${open}`];
+  if (kind === "here") return [...place, ...missingRoots(choice).map(notServed)];
   if (isSource(host.script))
     return [...place, `this callgate runs from its source, so the units name ${INSTALLED}: install it there`];
   const program = firstOpen(host.script, 0) ?? firstOpen(host.node, 0);
   return program === undefined
     ? place
     : [...place, `whoever can change the program can change the gate: ${program}`];
+}
+
+function missingRoots({ providers }: Choice): readonly string[] {
+  return providers.flatMap(({ roots }) => roots.map(({ path }) => path)).filter(isMissing);
 }
 
 function notServed(root: string): string {

@@ -71,7 +71,7 @@ export async function askBroker(
 
 /** Most often it is the wrong socket: a person has several roles, and CALLGATE_SOCKET names one of them. */
 function notGranted(tool: string): string {
-  return `  The role of this socket has no grant for ${tool}. Is it an operator's socket that you mean (--socket)?\n`;
+  return `  This socket's role has no grant for ${tool}. An operator's has (--socket).\n`;
 }
 
 export function show(

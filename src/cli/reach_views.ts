@@ -4,12 +4,13 @@
 import { visibleLine } from "../base/display.ts";
 import type { Labelled } from "../client/answers.ts";
 import type { OpenPath, PathHop, PolicyReach, Reachable, ToolReach } from "../client/load_answers.ts";
+import { type Look, type Paint, PLAIN, plain, type Tone, toneOf } from "./paint.ts";
 
 /** As `callgate.grants.explain` answers without a tool. */
-export function reachText(value: unknown): string {
+export function reachText(value: unknown, _nowMs: number = 0, { paint }: Look = PLAIN): string {
   const reach = value as PolicyReach;
   const more = reach.more ? "There is more than is shown; ask for one role.\n" : "";
-  return `${reachTable(reach)}\n${pathsText(reach)}${more}`;
+  return `${reachTable(reach, paint)}\n${pathsText(reach, paint)}${more}`;
 }
 
 /** The word of a table for a verdict. */
@@ -28,19 +29,30 @@ TRUSTED, UNTRUSTED: before and after the session has read something untrusted;
 `;
 const LEGEND_ANNOUNCED = "NAME.*: tools that its provider may announce there one day.\n";
 
-export function reachTable({ roles }: Pick<PolicyReach, "roles">): string {
+export function reachTable({ roles }: Pick<PolicyReach, "roles">, paint: Paint = plain): string {
   if (roles.length === 0) return "no role reaches any tool: everything is denied\n";
   const headings = ["TOOL", "EFFECT", "TRUSTED", "UNTRUSTED"];
   const ofRoles = roles.map(({ role, tools }) => ({ role, rows: rowsOf(tools) }));
   const all = [headings, ...ofRoles.flatMap(({ rows }) => rows)];
   const widths = headings.map((_, i) => Math.max(...all.map((cells) => cells[i]?.length ?? 0)));
-  const line = (cells: readonly string[]) =>
-    `  ${cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join("  ")}`.trimEnd();
-  const tables = ofRoles.map(
-    ({ role, rows }) => `${[`role ${visibleLine(role)}`, line(headings), ...rows.map(line)].join("\n")}\n`,
-  );
+  const line = (tone: (cell: string) => Tone | undefined) => (cells: readonly string[]) => {
+    const space = (cell: string, i: number) =>
+      i === cells.length - 1 ? "" : " ".repeat((widths[i] ?? 0) - cell.length);
+    return `  ${cells.map((cell, i) => `${paint(tone(cell), cell)}${space(cell, i)}`).join("  ")}`;
+  };
+  const heading = line(() => "heading");
+  const tables = ofRoles.map(({ role, rows }) => {
+    const named = `role ${paint("heading", visibleLine(role))}`;
+    return `${[named, heading(headings), ...rows.map(line(verdictTone))].join("\n")}\n`;
+  });
   const announced = roles.some(({ tools }) => tools.some(({ tool }) => tool.endsWith("*")));
   return `${tables.join("\n")}${LEGEND}${announced ? LEGEND_ANNOUNCED : ""}`;
+}
+
+/** Of a cell that says one thing; one that says several has none. */
+function verdictTone(cell: string): Tone | undefined {
+  if (cell === WORDS.deny) return "quiet";
+  return cell === WORDS.allow || cell === WORDS.ask ? toneOf(cell) : undefined;
 }
 
 const BUILTIN_GROUP = /^callgate\.[^.]+\./;
@@ -105,10 +117,14 @@ function byHarm(a: string, b: string): number {
 }
 
 /** Ways that differ only in what is read, or in what is done with it, as one. */
-export function pathsText({ paths }: Pick<PolicyReach, "paths">): string {
-  if (paths.length === 0) return "No way leads from untrusted content to an effect without a person.\n";
-  return grouped(paths).map(wayText).join("");
+export function pathsText({ paths }: Pick<PolicyReach, "paths">, paint: Paint = plain): string {
+  if (paths.length === 0) return `${paint("good", NO_WAY)}\n`;
+  return grouped(paths)
+    .map((ways) => wayText(ways, paint))
+    .join("");
 }
+
+const NO_WAY = "No way leads from untrusted content to an effect without a person.";
 
 interface Ways {
   readonly first: OpenPath;
@@ -127,7 +143,7 @@ function grouped(paths: readonly OpenPath[]): readonly Ways[] {
   return [...groups.values()];
 }
 
-function wayText({ first, sources }: Ways): string {
+function wayText({ first, sources }: Ways, paint: Paint): string {
   const { role, through, sink_role: last, sink, effect, by } = first;
   const grants = by.length === 0 ? "" : ` (${by.length === 1 ? "grant" : "grants"} ${by.join(", ")})`;
   const start = `${role} reads results of ${either(sources)} (untrusted)`;
@@ -135,9 +151,8 @@ function wayText({ first, sources }: Ways): string {
   const hops = through.map((hop, i) => `  ${hopText(hop, through[i + 1]?.role ?? last)}`);
   const way = hops.length === 0 ? [`${start} and ${end}`] : [start, ...hops, `  ${last} ${end}`];
   const notes = [conditionNote(first), carriesNote(first), cleanNote(first)].filter((note) => note !== "");
-  return [...way, ...notes.map((note) => `    ${note}`)]
-    .map((line) => `${visibleLine(line, 4000)}\n`)
-    .join("");
+  const shown = (tone: Tone) => (line: string) => `${paint(tone, visibleLine(line, 4000))}\n`;
+  return [...way.map(shown("bad")), ...notes.map((note) => `    ${note}`).map(shown("quiet"))].join("");
 }
 
 /** How it gets to the next role. */

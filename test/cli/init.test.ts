@@ -102,6 +102,14 @@ describe("a tryout", () => {
     );
   });
 
+  it("says which directory that is to be served is not there yet", async () => {
+    const { status, desk } = await init(at("demo"), { provider: [`files=${at("later")}`, `out=${place}`] });
+    expect(status).toBe(0);
+    expect(desk.err_).toBe(
+      `note: nothing is at ${at("later")}: make that directory before the provider that serves it starts\n`,
+    );
+  });
+
   it("has roles for callers and providers of one's own", async () => {
     const flags = { caller: ["claude", "cron"], provider: ["mail", "docs=trusted:/srv/docs"] };
     const { desk } = await init(at("demo"), flags);

@@ -373,7 +373,12 @@ describe("an operator's commands", () => {
     );
     expect(tainted).toMatchObject({ verdict: "deny", reason: "taint_too_high" });
     const misspelt = await as("operator", ...words, "--role", "agent", "--taint-class", "secret");
-    expect(misspelt).toMatchObject({ status: 4, err: expect.stringContaining("failed: bad_arguments: ") });
+    expect(misspelt).toMatchObject({
+      status: 2,
+      err: expect.stringContaining("Allowed choices are public,"),
+    });
+    const noJson = await as("operator", "grants", "explain", "write_file", "note.md", "--role", "agent");
+    expect(noJson).toMatchObject({ status: 2, err: expect.stringContaining("must be one JSON object") });
   });
 
   it("sessions are opened by another user, used, shown and closed for good", async () => {

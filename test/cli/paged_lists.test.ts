@@ -66,7 +66,7 @@ describe("callgate calls list", () => {
     const answers = ({ before }: Readonly<Record<string, unknown>>) =>
       before === undefined ? first : { calls: [call(1)], all_seen: true, next: null };
     const { desk } = await ran({ "calls.list": answers }, "calls", "list");
-    expect(desk.out_.match(/^agent .*$/gm)).toEqual([expect.stringMatching(/ended +result/)]);
+    expect(desk.out_.match(/^agent .*$/gm)).toEqual([expect.stringMatching(/read {2}result/)]);
   });
 
   it("takes every filter, and times as moments or as how long ago", async () => {

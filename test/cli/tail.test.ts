@@ -117,6 +117,23 @@ describe("a line of the log", () => {
     expect(new Set(columns).size).toBe(1);
   });
 
+  it("of a call that a person refused is a denial, not one that was let through", async () => {
+    const refused = logged({ event: "call.ended", ...NAMES, status: "denied", duration_ms: 9 }, "warn");
+    expect(events(await shown(`${ENDED}${refused}`, { decision: "allow" }))).toEqual(["call.ended"]);
+    expect((await shown(`${ENDED}${refused}`, { decision: "deny" })).out_).toMatch(
+      /^\S+ WARN .* deny {2}9 ms/,
+    );
+    expect((await shown(refused, { decision: "allow" })).out_).toBe("");
+  });
+
+  it("goes on below without a gap where the terminal is too narrow for columns", async () => {
+    const desk = Object.assign(new Desk(), { columns: 80 });
+    const { out_ } = await shown(`${DENIED}${ENDED}${ASKED}`, {}, desk);
+    expect(out_).not.toMatch(/┆ {3}/);
+    for (const line of out_.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
+    expect(out_).toMatch(/call\.ended {2}agent\/one {2}read_file {2}result {2}12\.3 ms/);
+  });
+
   it("is shown in this machine's time, and another day is announced", async () => {
     const { out_ } = await shown(`${ENDED}${logged({ event: "x" }, "info", NOW_MS + 86_400_000)}`);
     expect(out_.split("\n")[1]).toMatch(/^-- 2026-12-0\d --$/);

@@ -34,9 +34,9 @@ describe("callgate calls", () => {
   it("list shows how calls ended, and how to settle those of which nobody knows", async () => {
     const { desk } = await ran({ "calls.list": { calls: [call, unknown] } }, ["calls", "list"]);
     expect(desk.out_).toMatch(
-      /^agent {2}one {6}18446744073709551615 {2}send_mail {2}ended {4}failed timeout {2}500 ms {2}2026-/m,
+      /^agent {2}one {6}18446744073709551615 {2}send_mail {2}failed timeout {2}500 ms {2}2026-/m,
     );
-    expect(desk.out_).toMatch(/^agent {2}one {6}2 {21}send_mail {2}unknown {2}- {15}1 min {3}2026-/m);
+    expect(desk.out_).toMatch(/^agent {2}one {6}2 {21}send_mail {2}unknown {9}1 min {3}2026-/m);
     expect(desk.out_).toContain("callgate calls settle CALL --role ROLE --of SESSION");
     expect(desk.out_).not.toContain("older calls");
   });
@@ -67,6 +67,13 @@ describe("callgate calls", () => {
     expect(full.desk.out_).not.toContain("hidden");
   });
 
+  it("show says where the decision is of a call that is not kept, since it was denied", async () => {
+    const gone = { status: "failed", code: "bad_arguments", message: "No such call is kept." };
+    const { desk, status } = await ran({ "calls.show": () => gone }, ["calls", "show", "7"]);
+    expect(status).toBe(4);
+    expect(desk.err_).toContain("callgate calls why CALL");
+  });
+
   it("show takes no id that is none", async () => {
     const { status, asked } = await ran({}, ["calls", "show", "x"]);
     expect([status, asked]).toEqual([2, []]);
@@ -86,6 +93,27 @@ describe("callgate calls", () => {
       untrusted: false,
     });
     expect(desk.out_).toContain("it was not run again");
+  });
+});
+
+describe("callgate tools list", () => {
+  const tool = { name: "mail.send", description: ATTACK, effect: "send", in_service: true, schema: {} };
+
+  it("is a table, escaped, and says what waits for a look; schemas are left to --json", async () => {
+    const announced = { name: "mail.drop", in_service: false, announced: true, definition: "waiting" };
+    const { desk } = await ran({ "tools.list": { tools: [announced, tool] } }, ["tools", "list"]);
+    expect(desk.out_.split("\n")).toEqual([
+      "TOOL       EFFECT  IN SERVICE  DEFINITION  DESCRIPTION",
+      "mail.drop  -       no          waiting     -",
+      "mail.send  send    yes         -           \\u{1b}[2J\\u{202e}\\nfake line",
+      "1 definition to look at: callgate tools diff TOOL",
+      "",
+    ]);
+  });
+
+  it("says so where there is none", async () => {
+    const { desk } = await ran({ "tools.list": { tools: [] } }, ["tools", "list"]);
+    expect(desk.out_).toBe("no such tools\n");
   });
 });
 

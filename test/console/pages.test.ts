@@ -196,12 +196,12 @@ describeWith(NEEDED, "the page of grants", () => {
 describeWith(NEEDED, "the page of the policy", () => {
   it("tells the open ways in words, draws them, and has them in the table", async () => {
     const page = await enter("policy");
-    await page.getByText("2 ways", { exact: true }).waitFor();
+    await page.getByText("4 ways", { exact: true }).waitFor();
     await page
       .getByText("helper reads fetch_page; then helper calls mail.send (send) without a person.")
       .waitFor();
     const description = await page.locator(".picture desc").textContent();
-    expect(description).toContain("2 ways open: helper reads fetch_page");
+    expect(description).toContain("4 ways open: helper reads fetch_page");
     expect(await page.locator(".picture .line-open").count()).toBeGreaterThanOrEqual(3);
     await page.getByRole("button", { name: "chat write_file" }).click();
     await page

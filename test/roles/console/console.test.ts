@@ -303,8 +303,8 @@ taint_untrusted = true
       [["--port", "x"], 2, "from 1 to 65535"],
       [["--address", "0.0.0.0"], 2, "127.0.0.1, ::1"],
       [["--user", "nobody-of-that-name"], 2, "no such name"],
-      [["--user", "65534"], 1, "any unknown user"],
-      [["--metrics-token-file", "/dev/null"], 1, "regular file"],
+      [["--user", "65534"], 4, "any unknown user"],
+      [["--metrics-token-file", "/dev/null"], 4, "regular file"],
     ] as const) {
       const ran = await run(["console", ...socket, ...words]);
       expect([ran.status, ran.err]).toEqual([status, expect.stringContaining(sentence)]);
