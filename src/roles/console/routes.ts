@@ -3,6 +3,7 @@
 
 import { Hono } from "hono";
 import type { MeasuredStatus } from "../../client/load_answers.ts";
+import { PROMETHEUS_CONTENT_TYPE } from "../metrics/prometheus.ts";
 import { ASK_PATH, LOGIN_PATH, LOGOUT_PATH, type LoggedIn } from "./api.ts";
 import { kindOf } from "./asked_tools.ts";
 import type { PageFiles } from "./bundle.ts";
@@ -108,7 +109,7 @@ async function metrics(settings: RouteSettings, { token, gone }: Admitted): Prom
   return new Response(figures(status), { headers: FIGURES_TYPE });
 }
 
-const FIGURES_TYPE = { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" };
+const FIGURES_TYPE = { "Content-Type": PROMETHEUS_CONTENT_TYPE };
 
 /** The members of a text that is one JSON object. */
 function objectOf(text: string): Readonly<Record<string, unknown>> | undefined {
