@@ -135,7 +135,7 @@ function line(laid: readonly Laid[], row: number | undefined, { paint }: Look): 
       row === undefined ? { text: column.name, tone: "heading" as const } : (below[row] ?? NOTHING);
     return { text, tone, space: " ".repeat(Math.max(0, columns - usualColumns(text))) };
   });
-  while (cells.at(-1)?.text === "") cells.pop();
+  while (cells.at(-1)?.text.trimEnd() === "") cells.pop();
   const shown = cells.map(({ text, tone, space }, i) => {
     const end = i === cells.length - 1;
     return `${paint(tone, end ? text.trimEnd() : text)}${end ? "" : space}`;

@@ -118,6 +118,7 @@ describe("a table on a terminal", () => {
           expect(line).toBe(line.trimEnd());
         }
       }),
+      { examples: [[[["", "", " "]], 40]] },
     );
   });
 
