@@ -1,10 +1,10 @@
 // Which lines `callgate tail` shows: the options that choose, and whether an entry is chosen.
 
 import { patternMatches } from "../base/ids.ts";
-import { secondsOf } from "../base/time_text.ts";
-import { callId, UsageFault } from "./call.ts";
+import { callId } from "./call.ts";
 import type { Flags } from "./command_row.ts";
 import { type Entry, LEVELS, type Level } from "./tail_entry.ts";
+import { momentOf } from "./time_option.ts";
 
 export interface TailFilter {
   readonly role: string | undefined;
@@ -31,17 +31,8 @@ export function readFilter(flags: Flags, nowMs: number): TailFilter {
     event: text("event"),
     call: call === undefined ? undefined : callId(call).toString(),
     level: LEVELS.find((one) => one === flags["level"]),
-    sinceMs: sinceOf(text("since"), nowMs),
+    sinceMs: momentOf(flags, "since", nowMs),
   };
-}
-
-function sinceOf(given: string | undefined, nowMs: number): number | undefined {
-  if (given === undefined) return undefined;
-  const seconds = secondsOf(given);
-  if (seconds !== undefined) return nowMs - seconds * 1000;
-  const ms = /^\d{4}-\d{2}-\d{2}/.test(given) ? Date.parse(given) : Number.NaN;
-  if (!Number.isNaN(ms)) return ms;
-  throw new UsageFault("--since must be a time such as 2026-11-30T08:00:00Z, or how long ago: 15m, 2h");
 }
 
 export function isChosen(entry: Entry, filter: TailFilter): boolean {

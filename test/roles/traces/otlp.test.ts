@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type Origin, otlpText, type Span } from "../../../src/roles/traces/otlp.ts";
+import { SPAN } from "./span.ts";
 
 // The encoder, held against OpenTelemetry's own library (fixtures/otlp/README.md).
 
@@ -10,19 +11,6 @@ function fixture(name: string): unknown {
   return JSON.parse(readFileSync(new URL(name, FIXTURES), "utf8"));
 }
 
-const SPAN: Span = {
-  traceId: "a".repeat(32),
-  spanId: "b".repeat(16),
-  parentSpanId: undefined,
-  name: "execute_tool x",
-  kind: 1,
-  startMs: 1,
-  endMs: 2,
-  attributes: {},
-  events: [],
-  droppedEvents: 0,
-  error: undefined,
-};
 const ORIGIN: Origin = { resource: {}, scope: { name: "s", version: "1" } };
 
 describe("spans as OTLP's JSON", () => {

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Span } from "../../../src/roles/traces/otlp.ts";
 import { collectorUrl, Sender, type SenderEffects } from "../../../src/roles/traces/sender.ts";
 import { Collector, type CollectorAnswer } from "./collector.ts";
+import { SPAN } from "./span.ts";
 
 // Spans to a real HTTP server on loopback; waits are noted instead of waited.
 
@@ -20,17 +21,8 @@ async function collector(...answers: readonly CollectorAnswer[]): Promise<Collec
 
 function spans(count: number): readonly Span[] {
   return Array.from({ length: count }, (_, at) => ({
-    traceId: "a".repeat(32),
+    ...SPAN,
     spanId: at.toString(16).padStart(16, "0"),
-    parentSpanId: undefined,
-    name: "execute_tool x",
-    kind: 1,
-    startMs: 1,
-    endMs: 2,
-    attributes: {},
-    events: [],
-    droppedEvents: 0,
-    error: undefined,
   }));
 }
 
