@@ -230,7 +230,9 @@ describe("a peer that is gone during a write", () => {
     const ends = [];
     for (let call = 1n; call <= 4n; call += 1n) ends.push((await final(agent)).status);
     expect(ends).toEqual(Array(4).fill("failed"));
+    const seen = world.daemon.lines.length;
     const next = await world.peer("tools");
+    await world.daemon.event("peer.connected", ({ role }) => role === "tools", seen);
     agent.ask(9n, "echo", {}, 9n);
     const { id } = await next.request();
     next.answer(id, trusted("goes on"));
