@@ -121,7 +121,7 @@ function spent(pid: number): { readonly loopMs: number; readonly allMs: number }
 }
 
 /** Of a process or a thread. */
-function processorMs(of: string): number {
+export function processorMs(of: string): number {
   const fields = readFileSync(`/proc/${of}/stat`, "utf8").split(") ")[1]!.split(" ");
   return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND;
 }

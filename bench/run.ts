@@ -4,6 +4,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { benchConnector, CONNECTOR_NAME } from "./connector.ts";
 import { benchDurable, DURABLE_NAME } from "./durable.ts";
 import {
   drive,
@@ -70,6 +71,7 @@ async function main(): Promise<void> {
       report(scenario, relay, callgate);
     }
     if (DURABLE_NAME.includes(only)) await benchDurable(directory, ROUNDS);
+    if (CONNECTOR_NAME.includes(only)) await benchConnector(directory, ROUNDS);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

@@ -6,23 +6,34 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseRow, type Row } from "../src/cli/wire_rows.ts";
+import { CONNECTOR_VECTOR_FILES, isConnectorRowMet, vectorWorld } from "./connector/vector_rows.ts";
 import { WIRE_VECTOR_FILES } from "./wire/vector_rows.ts";
 
+type IsMet = (row: Row) => boolean | Promise<boolean>;
 /** The files of a kind, and whether one row of each is met; a throw means that it is not. */
-type VectorFiles = Readonly<Record<string, (row: Row) => boolean>>;
+type VectorFiles = Readonly<Record<string, IsMet>>;
 
-const KINDS: ReadonlyMap<string, VectorFiles> = new Map([["wire", WIRE_VECTOR_FILES]]);
+const KINDS: ReadonlyMap<string, (directory: string) => VectorFiles> = new Map([
+  ["wire", () => WIRE_VECTOR_FILES],
+  ["connector", connectorFiles],
+]);
+
+function connectorFiles(directory: string): VectorFiles {
+  const world = vectorWorld(directory);
+  const isMet = (row: Row) => isConnectorRowMet(row, world);
+  return Object.fromEntries(CONNECTOR_VECTOR_FILES.map((file) => [file, isMet]));
+}
 
 interface Score {
   passed: number;
   readonly failed: string[];
 }
 
-function scoreFile(text: string, isMet: (row: Row) => boolean): Score {
+async function scoreFile(text: string, isMet: IsMet): Promise<Score> {
   const score: Score = { passed: 0, failed: [] };
   for (const [index, line] of text.split("\n").entries()) {
     if (line.trim() === "") continue;
-    const failure = failureOf(line, isMet);
+    const failure = await failureOf(line, isMet);
     if (failure === undefined) score.passed += 1;
     else score.failed.push(`${failure} (line ${index + 1})`);
   }
@@ -30,12 +41,12 @@ function scoreFile(text: string, isMet: (row: Row) => boolean): Score {
 }
 
 /** The name of the row where it is not met. */
-function failureOf(line: string, isMet: (row: Row) => boolean): string | undefined {
+async function failureOf(line: string, isMet: IsMet): Promise<string | undefined> {
   let name = "no name";
   try {
     const row = parseRow(line);
     name = String(row["name"] ?? row["id"] ?? name);
-    return isMet(row) ? undefined : name;
+    return (await isMet(row)) ? undefined : name;
   } catch {
     return name;
   }
@@ -50,19 +61,19 @@ function misuse(line: string): number {
   return 2;
 }
 
-function main([kind = "", directory, ...rest]: readonly string[]): number {
+async function main([kind = "", directory, ...rest]: readonly string[]): Promise<number> {
   const files = KINDS.get(kind);
   if (files === undefined || directory === undefined || rest.length > 0)
     return misuse(`usage: npm run vectors -- ${[...KINDS.keys()].join("|")} DIR`);
   let passed = 0;
   let failed = 0;
   let status = 0;
-  for (const [file, isMet] of Object.entries(files)) {
+  for (const [file, isMet] of Object.entries(files(directory))) {
     if (!existsSync(join(directory, file))) {
       say(`${file}: not in this directory`);
       continue;
     }
-    const score = scoreDirectoryFile(directory, file, isMet);
+    const score = await scoreDirectoryFile(directory, file, isMet);
     if (score === undefined) {
       status = misuse(`${join(directory, file)}: can't be read, or holds no row`);
       continue;
@@ -77,19 +88,15 @@ function main([kind = "", directory, ...rest]: readonly string[]): number {
   return status === 0 && passed === 0 ? misuse(`${directory}: no vectors of this kind`) : status;
 }
 
-function scoreDirectoryFile(
-  directory: string,
-  file: string,
-  isMet: (row: Row) => boolean,
-): Score | undefined {
+async function scoreDirectoryFile(directory: string, file: string, isMet: IsMet): Promise<Score | undefined> {
   let text: string;
   try {
     text = readFileSync(join(directory, file), "utf8");
   } catch {
     return undefined;
   }
-  const score = scoreFile(text, isMet);
+  const score = await scoreFile(text, isMet);
   return score.passed + score.failed.length > 0 ? score : undefined;
 }
 
-process.exitCode = main(process.argv.slice(2));
+process.exitCode = await main(process.argv.slice(2));

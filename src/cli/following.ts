@@ -44,16 +44,3 @@ class Said {
     this.text += text;
   }
 }
-
-export function pause(ms: number, stop: AbortSignal): Promise<void> {
-  if (stop.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      stop.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    stop.addEventListener("abort", end);
-  });
-}

@@ -4,11 +4,12 @@
 
 import { visibleLine } from "../base/display.ts";
 import type { Caller } from "../client/caller.ts";
+import { pause } from "../client/effects.ts";
 import type { MeasuredStatus } from "../client/load_answers.ts";
 import { prometheusText, unreachableText } from "../roles/metrics/prometheus.ts";
 import { withCaller } from "./call.ts";
 import type { Flags, Words } from "./command_row.ts";
-import { askAgain, pause } from "./following.ts";
+import { askAgain } from "./following.ts";
 import { replaceFile } from "./replace_file.ts";
 import { type Dialogue, EXIT, jsonLine, type Terminal } from "./terminal.ts";
 

@@ -5,6 +5,7 @@ import { APPROVAL_ROWS } from "./approval_commands.ts";
 import { CALL_ROWS } from "./call_commands.ts";
 import type { CommandRow } from "./command_row.ts";
 import type { Section } from "./command_tree.ts";
+import { MODEL_ROWS } from "./connector_commands.ts";
 import { CONSOLE_ROWS } from "./console_commands.ts";
 import { GRANT_ROWS } from "./grant_commands.ts";
 import { INIT_ROWS } from "./init_commands.ts";
@@ -88,6 +89,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   audit: "The record of everything that was decided and done.",
   tools: "Tools and announced definitions.",
   role: "Runs a role's program.",
+  connector: "The model connector: turns of a model for those who never hold the provider's key.",
   wire: "The codec, for people who write roles in other languages: JSON Lines in and out.",
   completion: "What makes a shell complete commands, options and values at a tab.",
 };
@@ -97,6 +99,7 @@ export const SECTIONS: readonly Section[] = [
   { heading: "Questions to people", commands: ["approvals", "console"] },
   { heading: "What agents do and may do", commands: ["calls", "sessions", "grants", "tools"] },
   { heading: "The broker", commands: ["status", "tail", "metrics", "traces", "freeze", "reload"] },
+  { heading: "The model connector", commands: ["connector"] },
   { heading: "The record and the state", commands: ["audit", "backup", "restore"] },
   { heading: "Around it", commands: ["help", "man", "completion", "wire"] },
 ];
@@ -113,6 +116,7 @@ export const EXAMPLES: readonly string[] = [
 
 export const OPERATING_ROWS: readonly CommandRow[] = [
   ...RUN_ROWS,
+  ...MODEL_ROWS,
   ...DAEMON_ROWS,
   ...APPROVAL_ROWS,
   ...CALL_ROWS,

@@ -9,6 +9,7 @@ import type { BackupHost } from "./backup.ts";
 import type { LoadConfig } from "./check.ts";
 import { type CommandRow, type Flags, type OptionRow, reachOptions, type Words } from "./command_row.ts";
 import type { Commands } from "./command_tree.ts";
+import type { ConnectorHost } from "./connector_commands.ts";
 import { coloured, plain } from "./paint.ts";
 import { type Dialogue, EXIT, lookOf } from "./terminal.ts";
 
@@ -105,27 +106,44 @@ function offlineAudit(): Promise<OfflineAudit> {
   return import("../host/audit_offline.ts");
 }
 
+async function connectorHost(): Promise<ConnectorHost> {
+  const [{ serveConnector }, { checkConnector }] = await Promise.all([
+    import("../connector_main.ts"),
+    import("../host/connector_check.ts"),
+  ]);
+  return { serveConnector, checkConnector };
+}
+
 function backupHost(): Promise<BackupHost> {
   return import("../host/backup_by_config.ts");
 }
 
 /** Every command there is: its rows, and the tree that is made of them. */
 export async function allCommands(): Promise<Commands & { readonly rows: readonly CommandRow[] }> {
-  const [{ auditRows }, { backupRows }, { checkRows }, { commandTree }, { manualRows }, operating] =
-    await Promise.all([
-      import("./audit_commands.ts"),
-      import("./backup_commands.ts"),
-      import("./check_commands.ts"),
-      import("./command_tree.ts"),
-      import("./manual_commands.ts"),
-      import("./operating_commands.ts"),
-    ]);
+  const [
+    { auditRows },
+    { backupRows },
+    { checkRows },
+    { commandTree },
+    { connectorRows },
+    { manualRows },
+    operating,
+  ] = await Promise.all([
+    import("./audit_commands.ts"),
+    import("./backup_commands.ts"),
+    import("./check_commands.ts"),
+    import("./command_tree.ts"),
+    import("./connector_commands.ts"),
+    import("./manual_commands.ts"),
+    import("./operating_commands.ts"),
+  ]);
   const { ABOUT, EXAMPLES, GROUPS, OPERATING_ROWS, SECTIONS } = operating;
   const rows: readonly CommandRow[] = [
     SERVE_ROW,
     ...checkRows(loadingConfig),
     ...OPERATING_ROWS,
     ...auditRows(offlineAudit),
+    ...connectorRows(connectorHost),
     ...backupRows(backupHost),
     ...manualRows(() => commands),
   ];

@@ -4,9 +4,10 @@
 
 import type { AuditPage, Status } from "../client/answers.ts";
 import type { Caller } from "../client/caller.ts";
+import { pause } from "../client/effects.ts";
 import { withCaller } from "./call.ts";
 import type { Flags } from "./command_row.ts";
-import { askAgain, pause, RETRY_MS } from "./following.ts";
+import { askAgain, RETRY_MS } from "./following.ts";
 import { auditEntry, type Entry } from "./tail_entry.ts";
 import { isChosen, type TailFilter } from "./tail_filter.ts";
 import { lastOf, type TailOutput } from "./tail_output.ts";

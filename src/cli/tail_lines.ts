@@ -2,7 +2,7 @@
 // given once, when it has ended.
 
 import { type FileHandle, open, stat } from "node:fs/promises";
-import { pause } from "./following.ts";
+import { pause } from "../client/effects.ts";
 
 /** Longer than any line of the daemon's. What is beyond is not kept. */
 const LINE_BYTES_MAX = 1_048_576;

@@ -24,3 +24,17 @@ export const REAL_EFFECTS: Effects = {
     return () => clearTimeout(timer);
   },
 };
+
+/** Resolves after the time, or when it is stopped. */
+export function pause(ms: number, stop: AbortSignal): Promise<void> {
+  if (stop.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = () => {
+      callOff();
+      stop.removeEventListener("abort", end);
+      resolve();
+    };
+    const callOff = REAL_EFFECTS.after(ms, end);
+    stop.addEventListener("abort", end);
+  });
+}

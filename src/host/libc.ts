@@ -48,3 +48,24 @@ function bindFunctions(koffi: typeof import("koffi")): Libc {
     lockExclusive: (fd) => outcome(flock(fd, LOCK_EX_NB)),
   };
 }
+
+const PR_SET_DUMPABLE = 4;
+const RLIMIT_CORE = 4;
+
+/**
+ * From here on the kernel writes no core of this process, and lets no other process of the same user read its memory:
+ * for those that hold secrets. Resolves to whether both are so.
+ */
+export async function forbidDumps(): Promise<boolean> {
+  if (process.platform !== "linux") return false;
+  try {
+    const koffi = await import("koffi");
+    const library = koffi.load(null);
+    const prctl = library.func("prctl", "int", ["int", "ulong", "ulong", "ulong", "ulong"]);
+    const setrlimit = library.func("setrlimit", "int", ["int", "void *"]);
+    const none = new BigUint64Array(2); // the soft limit and the hard one
+    return setrlimit(RLIMIT_CORE, none) === 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) === 0;
+  } catch {
+    return false;
+  }
+}

@@ -50,7 +50,7 @@ export class DurableStore implements Store {
   readonly clock: Clock;
   readonly audit: AuditReader;
   readonly #parts: Parts;
-  readonly #journal: Journal;
+  readonly #journal: Journal<Change, AuditEvent>;
   readonly #denials = new Denials();
   /** How many commits of a call in memory wait for the disk: what comes after them waits too. */
   readonly #waiting = new Map<CallRecord, number>();
@@ -167,7 +167,7 @@ export class DurableStore implements Store {
     }
   }
 
-  #ledger(): Ledger {
+  #ledger(): Ledger<Change, AuditEvent> {
     const { calls, audit, clock } = this.#parts;
     return {
       encode: (changes, batch) => this.#encode(changes, batch),

@@ -1,14 +1,13 @@
 // Group commit: what is committed while a batch is being written gathers into the next one. When a
 // batch is done, who is told what, and what happens while the disk takes nothing. What a change
-// leaves in a batch is the ledger's.
+// leaves in a batch is the ledger's, and so is what it notes of a change for the batch's end (for calls: what
+// the audit says of it).
 // Invariant: a batch holds or fails as a whole, batches take effect in order, and `done` is called in
 // the order of the commits among all that wait.
 
 import type { Clock, Log } from "../base/ports.ts";
-import type { AuditEvent } from "./audit_event.ts";
 import type { Engine, EngineFault } from "./engine.ts";
 import type { Committed, StoreCondition, StoreFault } from "./port.ts";
-import type { Change } from "./records.ts";
 import type { WriteBatch } from "./write_batch.ts";
 
 /** From so many bytes on, what comes gathers in a batch of its own: a flush takes its time by the megabyte. */
@@ -20,18 +19,18 @@ const PROBE_EVERY_MS = 1000;
 
 const REFUSED: StoreFault = { sentence: "the store can't write to its disk" };
 
-/** What the journal writes without knowing what it is. */
-export interface Ledger {
-  /** Puts what these changes leave behind into the batch, as they are now. Returns what the audit says of them. */
-  encode(changes: readonly Change[], batch: WriteBatch): readonly AuditEvent[];
-  /** Adds what every batch ends with. The batch before is settled. */
-  seal(batch: WriteBatch, events: readonly AuditEvent[]): void;
+/** What the journal writes without knowing what it is: changes of type C, of which notes of type N are taken. */
+export interface Ledger<C, N> {
+  /** Puts what these changes leave behind into the batch, as they are now. Returns what is noted of them. */
+  encode(changes: readonly C[], batch: WriteBatch): readonly N[];
+  /** Adds what every batch ends with: `notes` of all that it holds, in order. The batch before is settled. */
+  seal(batch: WriteBatch, notes: readonly N[]): void;
   /** What the last sealed batch ended with is on disk, or nothing of it is. */
   sealed(written: boolean): void;
   /** These changes hold from now on. */
-  apply(changes: readonly Change[]): void;
+  apply(changes: readonly C[]): void;
   /** These changes were encoded and never will hold. */
-  drop(changes: readonly Change[]): void;
+  drop(changes: readonly C[]): void;
 }
 
 /** Space that is kept back on the store's disk for what operators need to write when it is full. */
@@ -44,48 +43,48 @@ export interface Reserve {
   release(): Promise<boolean>;
 }
 
-export interface JournalOptions {
+export interface JournalOptions<C, N> {
   readonly engine: Engine;
-  readonly ledger: Ledger;
+  readonly ledger: Ledger<C, N>;
   readonly reserve: Reserve;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-interface Commit {
-  readonly changes: readonly Change[];
+interface Commit<C> {
+  readonly changes: readonly C[];
   readonly done: Committed;
 }
 
 /** Commits that share a batch. */
-interface Gathered {
+interface Gathered<C, N> {
   readonly batch: WriteBatch;
-  readonly commits: Commit[];
+  readonly commits: Commit<C>[];
   /** Of the commits that wait; goes with the batch. */
-  readonly events: AuditEvent[];
+  readonly notes: N[];
   /** Of commits that were called back at once: owed, whatever becomes of the batch. */
-  readonly owed: AuditEvent[];
+  readonly owed: N[];
   /** One of them may use the space that is kept back. */
   reserved: boolean;
 }
 
-export class Journal {
-  readonly #options: JournalOptions;
-  readonly #queue: Gathered[] = [];
-  #writing: Gathered | undefined;
+export class Journal<C, N> {
+  readonly #options: JournalOptions<C, N>;
+  readonly #queue: Gathered<C, N>[] = [];
+  #writing: Gathered<C, N> | undefined;
   #writingSinceMs = 0;
   #stopStallTimer: (() => void) | undefined;
   #stalled = false;
   #failing: { readonly sinceMs: number; readonly code: string } | undefined;
   #stopProbe: (() => void) | undefined;
   /** What was called back at once, in a batch that was then refused: goes with the next. */
-  #owed: AuditEvent[] = [];
+  #owed: N[] = [];
   #asked = false;
   #closing: (() => void) | undefined;
   #closed = false;
 
   /** `held`: the space is kept back; otherwise there is none, and that is where it begins. */
-  constructor(options: JournalOptions, held: boolean) {
+  constructor(options: JournalOptions<C, N>, held: boolean) {
     this.#options = options;
     if (!held) this.#fail("ENOSPC");
   }
@@ -98,16 +97,16 @@ export class Journal {
   }
 
   /** `waits` false: `done` is called at once, and the changes are written all the same. Only while the condition is `ok`. */
-  commit(changes: readonly Change[], done: Committed, waits: boolean, reserved: boolean): void {
+  commit(changes: readonly C[], done: Committed, waits: boolean, reserved: boolean): void {
     if (this.#closed) return done(REFUSED);
     const { ledger } = this.#options;
     const gathered = this.#gather(reserved);
-    const events = ledger.encode(changes, gathered.batch);
+    const notes = ledger.encode(changes, gathered.batch);
     if (!waits) {
-      gathered.owed.push(...events);
+      gathered.owed.push(...notes);
       ledger.apply(changes);
     } else {
-      gathered.events.push(...events);
+      gathered.notes.push(...notes);
       gathered.commits.push({ changes, done });
       if (reserved) gathered.reserved = true;
     }
@@ -129,12 +128,12 @@ export class Journal {
    * While all is well everything shares a batch. On a full disk an operator's commits stand alone, or
    * what an agent writes would take the space that is kept back for them.
    */
-  #gather(reserved: boolean): Gathered {
+  #gather(reserved: boolean): Gathered<C, N> {
     const last = this.#queue.at(-1);
     const mixes = this.#failing === undefined || last?.reserved === reserved;
     if (last !== undefined && last.batch.length < BATCH_BYTES && mixes) return last;
     const batch = this.#options.engine.batch();
-    const gathered = { batch, commits: [], events: [], owed: [], reserved: false };
+    const gathered = { batch, commits: [], notes: [], owed: [], reserved: false };
     this.#queue.push(gathered);
     return gathered;
   }
@@ -156,7 +155,7 @@ export class Journal {
     this.#writing = next;
     this.#writingSinceMs = this.#options.clock.nowMs();
     this.#stopStallTimer = this.#options.clock.after(STALLED_AFTER_MS + 1, () => this.#stall());
-    this.#options.ledger.seal(next.batch, [...this.#owed, ...next.owed, ...next.events]);
+    this.#options.ledger.seal(next.batch, [...this.#owed, ...next.owed, ...next.notes]);
     this.#write(next);
   }
 
@@ -166,7 +165,7 @@ export class Journal {
     this.#closing();
   }
 
-  #write(next: Gathered): void {
+  #write(next: Gathered<C, N>): void {
     const { engine, reserve } = this.#options;
     engine.write(next.batch, (fault) => {
       if (fault === undefined || !next.reserved) return this.#written(next, fault);
@@ -179,7 +178,7 @@ export class Journal {
     });
   }
 
-  #written(gathered: Gathered, fault: EngineFault | undefined): void {
+  #written(gathered: Gathered<C, N>, fault: EngineFault | undefined): void {
     this.#stopStallTimer?.();
     this.#stopStallTimer = undefined;
     this.#writing = undefined;

@@ -27,6 +27,8 @@ export interface LmdbOptions {
   readonly directory: string;
   /** The writing thread is gone, and with it what it was writing: nothing more can be promised. */
   readonly crashed: (error: Error) => void;
+  /** What its owner can do where the file is damaged: the end of a sentence. Default: the broker's. */
+  readonly remedy?: string;
 }
 
 export class LmdbEngine implements Engine {
@@ -40,12 +42,12 @@ export class LmdbEngine implements Engine {
   #idle: (() => void) | undefined;
 
   /** The fault is a sentence for the owner. */
-  static async open({ directory, crashed }: LmdbOptions): Promise<Result<LmdbEngine>> {
+  static async open({ directory, crashed, remedy = REMEDY }: LmdbOptions): Promise<Result<LmdbEngine>> {
     const path = join(directory, STATE_FILE);
     let environment: Environment;
     try {
       const unfit = existsSync(path) ? unfitFile(path) : undefined;
-      if (unfit !== undefined) return fault(`it is damaged, or no state of callgate's (${unfit}): ${REMEDY}`);
+      if (unfit !== undefined) return fault(`it is damaged, or no state of callgate's (${unfit}): ${remedy}`);
       if (existsSync(path)) lengthenCut(path);
       environment = openEnvironment(path);
     } catch (error) {

@@ -39,8 +39,12 @@ function importsOf(file: string): Import[] {
 
 const IMPORTS = FILES.flatMap(importsOf);
 
-/** Runs in a browser: what it imports is bundled into one file, so those libraries are no dependencies of the package. */
+/** Runs in a browser. */
 const isOfPage = (file: string): boolean => relative(SRC, file).startsWith("roles/console/page/");
+
+/** What it imports is bundled (build.ts), so those libraries are no dependencies of the package. */
+const isBundled = (file: string): boolean =>
+  isOfPage(file) || relative(SRC, file).startsWith("connector/backends/");
 
 /** The layer of a file: its first directory below src, or its own name at the top. */
 function layerOf(path: string): string {
@@ -58,16 +62,22 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   session: ["base", "wire", "policy", "store"],
   client: ["base", "wire"],
   broker: ["base", "wire", "policy", "store", "session"],
-  host: ["base", "wire", "policy", "store", "session", "broker"],
+  connector: ["base"],
+  host: ["base", "wire", "policy", "store", "session", "broker", "connector"],
   main: ["base", "wire", "policy", "store", "session", "broker", "host"],
-  roles: ["base", "wire", "client"],
-  cli: ["base", "wire", "client", "roles"],
+  connector_main: ["base", "store", "connector", "host"],
+  roles: ["base", "wire", "client", "connector"],
+  cli: ["base", "wire", "client", "roles", "connector"],
   library: ["base", "wire", "client"],
+  library_connector: ["base", "connector"],
+  library_connector_service: ["base", "connector", "host"],
   bin: ["cli"],
 };
 
 /** The command table joins commands with the daemon and the config; no other command knows either. */
-const JOINTS: Readonly<Record<string, readonly string[]>> = { "src/cli/program.ts": ["main", "host"] };
+const JOINTS: Readonly<Record<string, readonly string[]>> = {
+  "src/cli/program.ts": ["main", "host", "connector_main"],
+};
 
 function relativeImports(): { from: string; to: string; shown: string }[] {
   return IMPORTS.filter(({ specifier }) => specifier.startsWith(".")).map(({ file, specifier }) => {
@@ -163,9 +173,9 @@ describe("what a file may do", () => {
     // Only where the project runs from its source, where tsx brings it.
     const fromSource = ["esbuild"];
     const used = new Set(
-      bare.filter(({ file, name }) => !isOfPage(file) && !fromSource.includes(name)).map(({ name }) => name),
+      bare.filter(({ file, name }) => !isBundled(file) && !fromSource.includes(name)).map(({ name }) => name),
     );
-    const bundled = bare.filter(({ file }) => isOfPage(file)).map(({ name }) => name);
+    const bundled = bare.filter(({ file }) => isBundled(file)).map(({ name }) => name);
     expect(bundled.filter((name) => manifest.devDependencies[name] === undefined)).toEqual([]);
     // A peer of @bufbuild/cel: named here so that its version is ours to pin.
     const peers = ["@bufbuild/protobuf"];
@@ -175,7 +185,7 @@ describe("what a file may do", () => {
     ).toEqual([]);
   });
 
-  it("there is one file that only passes on others' exports, and no default export", () => {
+  it("only the package's entries do nothing but pass on others' exports, and there is no default export", () => {
     const barrels = FILES.filter((file) => {
       const code = (TEXTS.get(file) ?? "").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "").trim();
       return (
@@ -183,7 +193,11 @@ describe("what a file may do", () => {
         code.replace(/export\s+(?:type\s+)?(?:\{[^}]*\}|\*)\s+from\s+"[^"]+";/g, "").trim() === ""
       );
     });
-    expect(barrels.map((file) => relative(ROOT, file))).toEqual(["src/library.ts"]);
+    expect(barrels.map((file) => relative(ROOT, file))).toEqual([
+      "src/library.ts",
+      "src/library_connector.ts",
+      "src/library_connector_service.ts",
+    ]);
     expect(FILES.filter((file) => /^export default\b/m.test(TEXTS.get(file) ?? ""))).toEqual([]);
   });
 
@@ -200,6 +214,16 @@ describe("what a file may do", () => {
     const bare = FILES.filter((file) => !/^(?:#!.*\n)?\/\/ \S/.test(TEXTS.get(file) ?? ""));
     expect(long.map((file) => relative(ROOT, file))).toEqual([]);
     expect(bare.map((file) => relative(ROOT, file))).toEqual([]);
+  });
+
+  it("the connector's kit knows no provider: only who joins it with one loads a backend", () => {
+    const backends = relativeImports().filter(({ to }) =>
+      relative(SRC, to).startsWith("connector/backends/"),
+    );
+    const from = backends
+      .map(({ from }) => relative(SRC, from))
+      .filter((file) => !file.startsWith("connector/backends/"));
+    expect(new Set(from.map((file) => layerOf(join(SRC, file))))).not.toContain("connector");
   });
 
   it("no name says nothing", () => {

@@ -27,7 +27,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     await promisify(execFile)(process.execPath, [tsc, ...flags, "--outDir", directory]);
     await copyFile(join(root, "package.json"), join(directory, "package.json"));
     await symlink(join(root, "node_modules"), join(directory, "node_modules"));
-    await writePage(join(directory, "console")).catch(tellMissing);
+    await writePage(join(directory, "console")).then(undefined, tellMissing);
     project.provide("compiled", { directory });
   } catch (error) {
     project.provide("compiled", { fault: String(error) });

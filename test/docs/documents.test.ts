@@ -172,6 +172,7 @@ describe("the documents", () => {
     "docs/audit.md",
     "docs/grants.md",
     "docs/operate.md",
+    "docs/connector.md",
     "docs/console.md",
     "docs/metrics.md",
     "docs/policy.md",

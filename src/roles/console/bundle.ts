@@ -21,11 +21,18 @@ const ENTRY = `import "./style.css";\nimport "./pages.css";\nimport "./main.tsx"
 
 /** @throws where the page's source is wrong, with where */
 export async function bundlePage(directory: string = PAGE_DIRECTORY): Promise<PageFiles> {
+  return (await bundle(directory)).files;
+}
+
+async function bundle(
+  directory: string,
+): Promise<{ readonly files: PageFiles; readonly inputs: readonly string[] }> {
   const { build } = await import("esbuild");
-  const { outputFiles } = await build({
+  const { outputFiles, metafile } = await build({
     stdin: { contents: ENTRY, resolveDir: directory, sourcefile: "entry.ts", loader: "ts" },
     outfile: `${directory}app.js`, // named, never written
     write: false,
+    metafile: true,
     bundle: true,
     minify: true,
     format: "iife",
@@ -39,18 +46,20 @@ export async function bundlePage(directory: string = PAGE_DIRECTORY): Promise<Pa
     logLevel: "silent",
   });
   const output = (ending: string) => outputFiles.find(({ path }) => path.endsWith(ending))?.contents;
-  return {
+  const files = {
     "/": await readFile(`${directory}index.html`),
     "/app.js": output(".js") ?? new Uint8Array(),
     "/app.css": output(".css") ?? new Uint8Array(),
   };
+  return { files, inputs: Object.keys(metafile.inputs) };
 }
 
-/** Writes the page's files into a directory: a step of the package's build. */
-export async function writePage(directory: string): Promise<void> {
-  const files = await bundlePage();
+/** Writes the page's files into a directory: a step of the package's build. Resolves to the paths of what is in them. */
+export async function writePage(directory: string): Promise<readonly string[]> {
+  const { files, inputs } = await bundle(PAGE_DIRECTORY);
   await mkdir(directory, { recursive: true });
   for (const path of ["/", "/app.js", "/app.css"] as const) {
     await writeFile(`${directory}/${FILE_NAMES[path]}`, files[path]);
   }
+  return inputs;
 }
