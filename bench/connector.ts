@@ -10,7 +10,7 @@ import { decode as decodeLax } from "@msgpack/msgpack";
 import { decodeRequestFrame, encodeRequestFrame, encodeResponseFrame } from "../src/connector/carriage.ts";
 import type { TransportResult } from "../src/connector/contract.ts";
 import { decode } from "../src/connector/decode.ts";
-import { providerRequestDigest, sha256 } from "../src/connector/digest.ts";
+import { requestDigestWithin, sha256 } from "../src/connector/digest.ts";
 import {
   PROVIDER_REQUEST,
   TRANSPORT_ENVELOPE,
@@ -19,7 +19,7 @@ import {
 } from "../src/connector/documents.ts";
 import { encode } from "../src/connector/encode.ts";
 import { open, seal } from "../src/connector/envelope.ts";
-import { echo, turnOf } from "./connector_turn.ts";
+import { echo, POOL_BYTES, turnOf } from "./connector_turn.ts";
 import { diskOf, processorMs } from "./durable.ts";
 import { type Measured, median, startProgram, stop } from "./processes.ts";
 
@@ -94,6 +94,7 @@ async function outputOf(child: ReturnType<typeof startProgram>): Promise<string>
 
 /** What crypto and codec do for one turn, by itself: from the request's frame to the invocation, from the result to the reply's. */
 function codecMicros(): number {
+  Buffer.poolSize = POOL_BYTES;
   const key = randomBytes(32);
   const invocation = turnOf("caller-0", "request-0", PAYLOAD_BYTES);
   const bytes = encode(TRANSPORT_INVOCATION, invocation) ?? Buffer.alloc(0);
@@ -106,7 +107,7 @@ function codecMicros(): number {
     const plaintext = (envelope && open(envelope, key)) ?? frame;
     const read = decode(TRANSPORT_INVOCATION, plaintext);
     if (read === undefined) throw new Error("the bench's own invocation is not valid");
-    providerRequestDigest(read.request);
+    requestDigestWithin(plaintext, read);
     sha256(plaintext);
     const answer = encode(TRANSPORT_RESULT, result) ?? Buffer.alloc(0);
     if (decode(TRANSPORT_RESULT, answer) === undefined)

@@ -9,9 +9,10 @@ import { TransportService } from "../src/connector/service.ts";
 import { systemClock } from "../src/host/clock.ts";
 import { openReplayStore } from "../src/host/connector_replay.ts";
 import { loadLibc } from "../src/host/libc.ts";
-import { callerConfig, echo, FRAME_BYTES_MAX } from "./connector_turn.ts";
+import { callerConfig, echo, FRAME_BYTES_MAX, POOL_BYTES } from "./connector_turn.ts";
 
 const [directory = "", callers = "16", payloadBytes = "4096"] = process.argv.slice(2);
+Buffer.poolSize = POOL_BYTES;
 const clock = systemClock();
 const log = () => undefined;
 let batches = 0;

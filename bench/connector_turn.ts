@@ -8,6 +8,8 @@ import type { CallerConfig } from "../src/connector/service_config.ts";
 
 const PAYLOAD_BYTES_MAX = 65_536;
 export const FRAME_BYTES_MAX = frameBytesForPayload(PAYLOAD_BYTES_MAX);
+/** As the daemon sets it (connector_main.ts). */
+export const POOL_BYTES = 131_072;
 /** Of what stands beside the text, about. */
 const AROUND_BYTES = 600;
 

@@ -16,6 +16,6 @@ export {
 } from "./connector/service.ts";
 export { type CallerConfig, FRAME_BYTES_CEILING, type ServiceConfig } from "./connector/service_config.ts";
 export { type StartError, startErrorSentence } from "./connector/start_error.ts";
-export { systemClock } from "./host/clock.ts";
+export { systemClock, wallClock } from "./host/clock.ts";
 export { openReplayStore, type ReplayStoreOptions } from "./host/connector_replay.ts";
 export { type Libc, loadLibc } from "./host/libc.ts";

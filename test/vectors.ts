@@ -6,7 +6,13 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseRow, type Row } from "../src/cli/wire_rows.ts";
-import { CONNECTOR_VECTOR_FILES, isConnectorRowMet, vectorWorld } from "./connector/vector_rows.ts";
+import {
+  CONNECTOR_PROFILES,
+  CONNECTOR_VECTOR_FILES,
+  isConnectorRowMet,
+  readProfiles,
+  vectorWorld,
+} from "./connector/vector_rows.ts";
 import { WIRE_VECTOR_FILES } from "./wire/vector_rows.ts";
 
 type IsMet = (row: Row) => boolean | Promise<boolean>;
@@ -19,6 +25,10 @@ const KINDS: ReadonlyMap<string, (directory: string) => VectorFiles> = new Map([
 ]);
 
 function connectorFiles(directory: string): VectorFiles {
+  const { isMissing, unread } = readProfiles(directory);
+  const without = "so the rows that name a configuration of it fail";
+  if (isMissing) misuse(`${CONNECTOR_PROFILES}: not in this directory, ${without}`);
+  for (const line of unread) misuse(`${CONNECTOR_PROFILES}: line ${line} can't be read, ${without}`);
   const world = vectorWorld(directory);
   const isMet = (row: Row) => isConnectorRowMet(row, world);
   return Object.fromEntries(CONNECTOR_VECTOR_FILES.map((file) => [file, isMet]));

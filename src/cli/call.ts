@@ -94,7 +94,8 @@ function comeBack(tool: string, args: string, { session, call }: Call): string {
   return `\ncallgate: the call itself goes on. To wait for its answer again, with the same socket:\n  ${visibleLine(command, 1000)}\n`;
 }
 
-function quotedForShell(text: string): string {
+/** One word of a command that a person may paste: it may come out of somebody else's file. */
+export function quotedForShell(text: string): string {
   return /^[A-Za-z0-9_.-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 

@@ -3,10 +3,12 @@
 
 import { visible, visibleLine } from "../base/display.ts";
 import { pause } from "../client/effects.ts";
+
 import { ConnectorClient } from "../connector/client.ts";
 import { ConnectorError } from "../connector/client_error.ts";
 import type {
   Completed,
+  Event,
   EventPayload,
   ProviderRequest,
   Refusal,
@@ -15,10 +17,11 @@ import type {
 } from "../connector/contract.ts";
 import { TRANSPORT_RESULT } from "../connector/documents.ts";
 import { view } from "../connector/json_view.ts";
+import { addressText } from "../connector/loopback.ts";
 import { takeTurn, type Unanswered } from "../roles/model/take_turn.ts";
 import { invocationAt } from "../roles/model/turn_request.ts";
 import { errorText, failureText, refusalText } from "../roles/model/turn_words.ts";
-import { UsageFault } from "./call.ts";
+import { quotedForShell, UsageFault } from "./call.ts";
 import type { Flags, Words } from "./command_row.ts";
 import { lengthOf } from "./connector_options.ts";
 import { type ConnectorReach, connectorReach } from "./connector_reach.ts";
@@ -41,7 +44,7 @@ export async function connectorCall(terminal: Dialogue, [prompt]: Words, flags: 
       { nowMs: () => terminal.nowMs(), pause, execute: (asked, how) => client.execute(asked, how) },
       stop.signal,
     );
-    if (!taken.ok) return showUnanswered(terminal, request, taken.fault);
+    if (!taken.ok) return showUnanswered(terminal, { request, reach, why: taken.fault });
     if (asJson) terminal.out(jsonLine(JSON.stringify(view(TRANSPORT_RESULT, taken.value))));
     else showResult(terminal, taken.value);
     return exitOfResult(taken.value);
@@ -66,13 +69,23 @@ function clientOf({ host, port, secret, maxFrameBytes }: ConnectorReach, timeout
   }
 }
 
-function showUnanswered(terminal: Terminal, { request_id }: ProviderRequest, why: Unanswered): number {
-  const again = `  The same command with --request-id ${visibleLine(request_id)} fetches the answer; the model runs once.\n`;
+interface Lost {
+  readonly request: ProviderRequest;
+  readonly reach: ConnectorReach;
+  readonly why: Unanswered;
+}
+
+function showUnanswered(terminal: Terminal, { request: { request_id }, reach, why }: Lost): number {
+  const again = `  The same command with --request-id ${visibleLine(quotedForShell(request_id))} fetches the answer; the model runs once.\n`;
   if (why === "aborted") {
     terminal.err(`\ncallgate: the turn itself goes on.\n${again}`);
     return EXIT.interrupted;
   }
   terminal.err(`callgate: ${visibleLine(errorText(why), 2000)}\n${why.mayHaveRun ? again : ""}`);
+  if (why.code === "Connection")
+    terminal.err(
+      `  It was looked for at ${addressText(reach.host, reach.port)}: --connect leads elsewhere.\n`,
+    );
   if (why.code === "FrameSize" || why.code === "InvalidInvocation" || why.code === "RequestIdTooLong")
     return why.mayHaveRun ? EXIT.failed : EXIT.usage;
   return EXIT.connection;
@@ -97,15 +110,24 @@ function showResult(terminal: Terminal, { disposition }: TransportResult): void 
     return;
   }
   const { events, receipt } = disposition.Transported;
-  for (const { payload } of events) showEvent(terminal, payload);
-  if (!endsLine(events.at(-1)?.payload)) terminal.out("\n");
+  showEvents(terminal, events);
   const { outcome } = receipt;
   if ("Completed" in outcome) terminal.err(`[${endText(outcome.Completed)}]\n`);
   else terminal.err(`${paintErr("bad", "failed")}: ${visibleLine(failureText(outcome.Failed), 2000)}\n`);
 }
 
-function endsLine(last: EventPayload | undefined): boolean {
-  return last === undefined || !("TextDelta" in last) || last.TextDelta.text.endsWith("\n");
+/** On a terminal what is no text begins on a line of its own; elsewhere the text stays as the model has it, to its end. */
+function showEvents(terminal: Terminal, events: readonly Event[]): void {
+  let isLineOpen = false;
+  for (const { payload } of events) {
+    if ("TextDelta" in payload) isLineOpen = !payload.TextDelta.text.endsWith("\n");
+    else if (isLineOpen && terminal.isTerminal) {
+      terminal.out("\n");
+      isLineOpen = false;
+    }
+    showEvent(terminal, payload);
+  }
+  if (isLineOpen) terminal.out("\n");
 }
 
 function showEvent(terminal: Terminal, event: EventPayload): void {

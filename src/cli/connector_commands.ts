@@ -62,6 +62,7 @@ export function connectorRows(load: () => Promise<ConnectorHost>): readonly Comm
       reaches: false,
       run: async () => (await import("./connector_secret.ts")).connectorSecret,
       options: [{ flags: "--to <file>", about: "into this new file, which nobody else can read" }],
+      exits: { 4: "the file is there already, or can't be written" },
       examples: ["callgate connector secret --to agent.secret"],
     },
   ];
@@ -86,19 +87,18 @@ const CALL_ROW: CommandRow = {
     { flags: "--model <name>", about: "the model, as the connector's config allows it" },
     {
       flags: "--instructions <text>",
-      about: "what the model is told beforehand",
-      fallback: { value: "Answer the user.", shown: "Answer the user." },
+      about: "what the model is told beforehand (default: Answer the user.)",
     },
     {
       flags: "--max-output-tokens <number>",
-      about: "at most so many",
+      about: "at most so many (default: 1024)",
       parse: wholeNumber,
       wants: WHOLE,
-      fallback: { value: 1024, shown: "1024" },
     },
     {
       flags: "--request <file>",
-      about: "a whole request in its JSON view instead of a prompt, a model and a bound; `-`: standard input",
+      about:
+        "a whole request in its JSON view instead of a prompt, a model, instructions and a bound; `-`: standard input",
     },
     {
       flags: "--request-id <id>",

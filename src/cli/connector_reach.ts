@@ -10,7 +10,7 @@ import {
 } from "../connector/address.ts";
 import { frameBytesForPayload } from "../connector/frame_arithmetic.ts";
 import { PAYLOAD_BYTES_MIN } from "../connector/limits.ts";
-import { secretFromFileBytes } from "../connector/secret.ts";
+import { connectionKey, secretFromFileBytes } from "../connector/secret.ts";
 import { isId } from "../connector/text_rules.ts";
 import { UsageFault } from "./call.ts";
 import { type Flags, textOf } from "./command_row.ts";
@@ -55,7 +55,9 @@ function secretIn(path: string): string {
   };
   const bytes = readSecretBytes(path, refuse);
   const secret = secretFromFileBytes(bytes);
-  return secret.ok ? secret.value : refuse("is not UTF-8 text");
+  if (!secret.ok) return refuse("is not UTF-8 text");
+  const key = connectionKey(secret.value);
+  return key.ok ? secret.value : refuse(`holds no connection secret: ${key.fault}`);
 }
 
 function readSecretBytes(path: string, refuse: (why: string) => never): Buffer {

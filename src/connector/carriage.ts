@@ -32,7 +32,7 @@ export function encodeRequestFrame(messageId: string, envelope: Uint8Array): Buf
     ...addressed(messageId),
     ...enclosed(envelope),
   };
-  return encoded(encode(OPERATION_REQUEST, request));
+  return encoded(encode(OPERATION_REQUEST, request, expectedBytes(request)));
 }
 
 /** @throws TypeError for an empty or ill-formed id, or an empty envelope */
@@ -43,7 +43,7 @@ export function encodeResponseFrame(messageId: string, status: Status, envelope:
     status,
     ...enclosed(envelope),
   };
-  return encoded(encode(OPERATION_RESPONSE, response));
+  return encoded(encode(OPERATION_RESPONSE, response, expectedBytes(response)));
 }
 
 /** Undefined: no valid request carriage. */
@@ -78,6 +78,13 @@ function enclosed(envelope: Uint8Array) {
     payloadEncoding: "messagepack-base64",
     payload: asBuffer(envelope).toString("base64"),
   } as const;
+}
+
+/** More than the fixed names and texts take. */
+const AROUND_BYTES = 300;
+
+function expectedBytes({ messageId, payload }: OperationRequest | OperationResponse): number {
+  return messageId.length + payload.length + AROUND_BYTES;
 }
 
 function encoded(frame: Buffer | undefined): Buffer {

@@ -46,6 +46,11 @@ export class ConnectorError extends Error {
   }
 }
 
+/** The same error, of a turn that an earlier attempt may have started. */
+export function startedBefore({ code, message }: ConnectorError): ConnectorError {
+  return new ConnectorError(sent(code, message.slice(`${code}: `.length)));
+}
+
 /** A fault that was found before anything was sent. */
 export function unsent(code: ConnectorErrorCode, sentence: string): ConnectorFault {
   return { code, sentence, mayHaveRun: false };

@@ -4,9 +4,19 @@
 import { Writer } from "./message_pack.ts";
 import type { Field, MapNode, Node, Shape } from "./shape.ts";
 
-/** Undefined: the value is no valid document. Throws only what a getter of the value throws. */
-export function encode<T>(shape: Shape<T>, value: unknown): Buffer | undefined {
-  const writer = new Writer();
+/** What most documents without a long text take. */
+const BYTES_EXPECTED = 1024;
+
+/**
+ * Undefined: the value is no valid document. Throws only what a getter of the value throws. `bytesExpected`: about what it
+ * will take, where the caller knows; a better guess is faster, a wrong one costs a copy.
+ */
+export function encode<T>(
+  shape: Shape<T>,
+  value: unknown,
+  bytesExpected = BYTES_EXPECTED,
+): Buffer | undefined {
+  const writer = new Writer(bytesExpected);
   return write(shape.node, value, writer) ? writer.end() : undefined;
 }
 

@@ -11,6 +11,9 @@ import { TAG_BYTES } from "./limits.ts";
 const CIPHER = "aes-256-gcm";
 const TAG = { authTagLength: TAG_BYTES } as const;
 
+/** More than nonce, names and lengths take beside the head and the ciphertext. */
+const AROUND_BYTES = 64;
+
 export interface Seal {
   /** 32 bytes (`connectionKey`). */
   readonly key: Uint8Array;
@@ -30,7 +33,8 @@ export function seal({ key, caller, requestId, kind, nonce }: Seal, plaintext: U
   if (data === undefined) throw new TypeError("an envelope can't have this caller, request id or kind");
   const cipher = createCipheriv(CIPHER, key, nonce, TAG).setAAD(data);
   const ciphertext = Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
-  const envelope = encode(TRANSPORT_ENVELOPE, { ...head, nonce, ciphertext });
+  const bytes = data.length + ciphertext.length + AROUND_BYTES;
+  const envelope = encode(TRANSPORT_ENVELOPE, { ...head, nonce, ciphertext }, bytes);
   if (envelope === undefined) throw new TypeError("an envelope can't have this nonce or nothing to seal");
   return envelope;
 }

@@ -166,12 +166,15 @@ export class Reader {
   }
 }
 
-const FIRST_BYTES = 1024;
-
 /** Writes shortest forms one behind the other. What it is given is checked by encode.ts. */
 export class Writer {
-  #bytes = Buffer.allocUnsafe(FIRST_BYTES);
+  #bytes: Buffer;
   #at = 0;
+
+  /** Room for so many bytes to begin with; it grows where more is written. */
+  constructor(bytes: number) {
+    this.#bytes = Buffer.allocUnsafe(bytes);
+  }
 
   /** What was written; the writer must not be used again. */
   end(): Buffer {

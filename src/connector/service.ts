@@ -47,6 +47,7 @@ export interface ServiceOptions {
   readonly backend: ProviderBackend;
   /** Opens the store, once the configuration is found good. The fault is a sentence for the owner. */
   readonly store: () => Promise<Result<ReplayStore>>;
+  /** Its time is held against what callers took from theirs; going back it lets nothing run again (`forgottenUpToMs`). */
   readonly clock: Clock;
   /** Unguessable bytes: nonces must never come twice. */
   readonly random: (bytes: number) => Buffer;

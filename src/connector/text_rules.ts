@@ -1,6 +1,7 @@
 // What a text of a document may hold (spec: connector, 2.1). That it is well-formed Unicode is the codec's to
 // know; here stands what each type asks beyond that, over the text and its length in bytes of UTF-8.
 
+import { isJsonObjectText } from "./json_check.ts";
 import { FAILURE_MESSAGE_BYTES_MAX, IDENTITY_BYTES_MAX, JSON_DEPTH_MAX, NAME_BYTES_MAX } from "./limits.ts";
 
 export interface TextRule {
@@ -69,7 +70,7 @@ export const JSON_OBJECT: TextRule = {
   name: "json",
   bytesMax: Number.POSITIVE_INFINITY,
   says: "text of a JSON object (RFC 8259), at most 64 objects and arrays deep",
-  fits: isJsonObject,
+  fits: (text) => isJsonObjectText(text, JSON_DEPTH_MAX),
 };
 
 /** Of an id or a secret, whatever its length. */
@@ -81,34 +82,4 @@ export function isPlain(text: string): boolean {
 export function isId(text: unknown): text is string {
   if (typeof text !== "string" || !text.isWellFormed()) return false;
   return Buffer.byteLength(text) <= ID.bytesMax && ID.fits(text);
-}
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-
-/** Its depth is looked at before it is parsed, so a text that only opens costs nothing. */
-function isJsonObject(text: string): boolean {
-  if (!isShallow(text)) return false;
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value);
-  } catch {
-    return false;
-  }
-}
-
-function isShallow(text: string): boolean {
-  let depth = 0;
-  let quoted = false;
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
-    if (quoted) {
-      if (unit === BACKSLASH) at++;
-      else if (unit === QUOTE) quoted = false;
-    } else if (unit === QUOTE) quoted = true;
-    else if (unit === 0x7b || unit === 0x5b) {
-      if (++depth > JSON_DEPTH_MAX) return false;
-    } else if (unit === 0x7d || unit === 0x5d) depth--;
-  }
-  return true;
 }

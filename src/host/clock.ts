@@ -27,6 +27,14 @@ export function systemClock(
   };
 }
 
+/**
+ * The same, but for a time that goes back where the machine's does: for who holds it against times of other processes, and
+ * knows without it what has been. One that was set ahead and put right would refuse them all until it is reached again.
+ */
+export function wallClock(wallMs = () => Date.now()): Clock {
+  return { ...systemClock(), nowMs: wallMs };
+}
+
 /** All that is asked for in one turn of the event loop runs in one callback of it. */
 function oncePerTurn(): Clock["afterInput"] {
   let waiting: (() => void)[] = [];

@@ -27,9 +27,9 @@ export async function checkConnector(path: string): Promise<ConnectorReport> {
 
 async function faultsOf(config: ConnectorConfig, places: SecretPlaces): Promise<readonly ConfigFault[]> {
   const callers = config.callers.filter(({ secret }) => isReachable(secret, places));
+  if (callers.length === 0) return []; // none can be looked at here, and without one there is no service
   const service = await serviceConfig({ ...config, callers }, places);
   if (!service.ok) return service.fault;
-  if (callers.length === 0) return [];
   const checked = checkService(service.value, config.backend.settings.kind);
   return checked.ok ? [] : [{ ...config.at.connector, message: startErrorSentence(checked.fault) }];
 }

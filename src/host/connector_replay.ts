@@ -14,16 +14,16 @@ import { LmdbEngine } from "../store/lmdb.ts";
 import { STATE_FILE } from "../store/lmdb_environment.ts";
 import { unfitFile } from "../store/lmdb_file.ts";
 import { brokenStructure } from "../store/lmdb_structure.ts";
-import { checkReplay, REPLAY_REMEDY } from "./connector_replay_check.ts";
+import { checkReplay, nameOf, REPLAY_REMEDY } from "./connector_replay_check.ts";
 import {
   added,
   encodeSummary,
-  expiriesBelow,
-  expiryKey,
   frameKey,
   NO_RECORDS,
+  type Place,
+  placeOf,
   recordKey,
-  replayKeyOf,
+  recordsBelow,
   SUMMARY_KEY,
   type Summary,
 } from "./connector_replay_tables.ts";
@@ -81,18 +81,14 @@ function crashed(error: Error): never {
   throw error;
 }
 
-interface Put {
-  readonly key: Buffer;
+interface Put extends Place {
   readonly record: Buffer;
-  /** In the expiry's key. */
-  readonly expiresAtMs: number;
   readonly frame: Buffer | undefined;
   /** What stands in its place now. */
   readonly before: Buffer | undefined;
 }
 
-interface Forget {
-  readonly key: Buffer;
+interface Forget extends Place {
   readonly forget: ReplayRecord;
   readonly before: Buffer;
 }
@@ -106,7 +102,15 @@ export interface DurableReplayOptions {
   readonly log: Log;
   /** The engine is closed. */
   readonly released: () => void;
+  /** Default `RECORDS_MAX`. */
+  readonly recordsMax?: number | undefined;
 }
+
+/**
+ * Of each some hundred bytes are in memory, and all are read at a start. Over it no new turn is let in until others are
+ * forgotten: a caller that has turns as fast as it can must not end the process, nor leave a store that none can open.
+ */
+export const RECORDS_MAX = 4_000_000;
 
 export class DurableReplay implements ReplayStore {
   readonly #engine: Engine;
@@ -115,29 +119,43 @@ export class DurableReplay implements ReplayStore {
   /** As it is on disk, and as the batch that is being written will leave it. */
   #summary: Summary;
   #sealed: Summary = NO_RECORDS;
+  /** When each record expires, and so where it lies. */
+  readonly #expiries: Map<string, number>;
   /** Keys of which a change is being written. */
   readonly #changing = new Set<string>();
+  readonly #recordsMax: number;
+  readonly #log: Log;
+  #full = false;
 
   /** The fault is a sentence that goes on from the store's name. The engine stays open then. */
   static async open(options: DurableReplayOptions): Promise<Result<DurableReplay>> {
     const { engine, reserve, log } = options;
     const startedAtMs = performance.now();
-    const summary = readable(() => checkReplay(engine));
-    if (!summary.ok) return summary;
-    const store = new DurableReplay(summary.value, options, await reserve.hold());
+    const checked = readable(() => checkReplay(engine));
+    if (!checked.ok) return checked;
+    const { summary, expiries } = checked.value;
+    const store = new DurableReplay(summary, expiries, options, await reserve.hold());
     log("info", "connector.store_opened", {
       ms: Math.round(performance.now() - startedAtMs),
-      records: summary.value.records,
+      records: summary.records,
       bytes: engine.usedBytes(),
     });
     return ok(store);
   }
 
-  private constructor(summary: Summary, options: DurableReplayOptions, held: boolean) {
+  private constructor(
+    summary: Summary,
+    expiries: Map<string, number>,
+    options: DurableReplayOptions,
+    held: boolean,
+  ) {
     const { engine, reserve, clock, log, released } = options;
     this.#engine = engine;
     this.#summary = summary;
+    this.#expiries = expiries;
     this.#released = released;
+    this.#recordsMax = options.recordsMax ?? RECORDS_MAX;
+    this.#log = log;
     this.#journal = new Journal({ engine, ledger: this.#ledger(), reserve, clock, log }, held);
   }
 
@@ -146,35 +164,48 @@ export class DurableReplay implements ReplayStore {
   }
 
   find(key: Buffer): ReplayRecord | "damaged" | undefined {
-    const bytes = this.#read(recordKey(key));
-    if (bytes === undefined || bytes === "damaged") return bytes;
-    return decodeRecord(key, bytes) ?? "damaged";
+    const place = this.#placeOf(key);
+    if (place === undefined) return undefined;
+    const bytes = this.#read(recordKey(place));
+    const record = bytes === undefined ? undefined : decodeRecord(key, bytes);
+    return record ?? "damaged";
   }
 
   frame(key: Buffer): Buffer | undefined {
-    const bytes = this.#read(recordKey(key));
-    const frame = this.#read(frameKey(key));
-    if (!Buffer.isBuffer(bytes) || !Buffer.isBuffer(frame)) return undefined;
-    const record = decodeRecord(key, bytes);
+    const place = this.#placeOf(key);
+    const bytes = place && this.#read(recordKey(place));
+    const frame = place && this.#read(frameKey(place));
+    const record = bytes && decodeRecord(key, bytes);
     return record !== undefined && holdsFrame(record, frame) ? frame : undefined;
   }
 
   /** Nothing new while the disk takes nothing, or can't keep up. */
   async activate(key: Buffer, head: ReplayHead): Promise<boolean> {
-    if (this.#journal.condition !== "ok" || this.#read(recordKey(key)) !== undefined) return false;
+    if (this.#journal.condition !== "ok" || this.#placeOf(key) !== undefined) return false;
+    if (this.#isFull()) return false;
     return this.#put(key, head, undefined, undefined);
+  }
+
+  /** What is being written counts as if it were a new one. Told once. */
+  #isFull(): boolean {
+    const records = this.#expiries.size;
+    const full = records + this.#changing.size >= this.#recordsMax;
+    if (full && !this.#full) this.#log("error", "connector.store_full", { records });
+    this.#full = full;
+    return full;
   }
 
   /** May use the space that is kept back: the turn has run. */
   async complete(key: Buffer, head: ReplayHead, frame: Buffer): Promise<boolean> {
-    const before = this.#read(recordKey(key));
-    if (!Buffer.isBuffer(before)) return false;
+    const place = this.#placeOf(key);
+    const before = place && this.#read(recordKey(place));
+    if (before === undefined || place?.expiresAtMs !== head.expiresAtUnixMs) return false;
     return this.#put(key, head, frame, before);
   }
 
   expiringBefore(unixMs: number, limit: number): readonly Buffer[] {
     try {
-      return this.#engine.keys({ ...expiriesBelow(unixMs), limit }).map(replayKeyOf);
+      return this.#engine.keys({ ...recordsBelow(unixMs), limit }).map((storeKey) => placeOf(storeKey).key);
     } catch {
       return [];
     }
@@ -182,14 +213,21 @@ export class DurableReplay implements ReplayStore {
 
   /** Makes room, so it may use what is kept back. */
   async forget(keys: readonly Buffer[]): Promise<number> {
-    const changes: Forget[] = [];
-    for (const key of keys) {
-      const before = this.#read(recordKey(key));
-      const forget = Buffer.isBuffer(before) ? decodeRecord(key, before) : undefined;
-      if (Buffer.isBuffer(before) && forget !== undefined) changes.push({ key, forget, before });
-    }
+    const changes = keys.flatMap((key) => this.#forgetting(key) ?? []);
     if (changes.length === 0) return 0;
     return (await this.#commit(changes, true)) ? changes.length : 0;
+  }
+
+  #forgetting(key: Buffer): Forget | undefined {
+    const place = this.#placeOf(key);
+    const before = place && this.#read(recordKey(place));
+    const forget = before && decodeRecord(key, before);
+    return place && before && forget && { ...place, forget, before };
+  }
+
+  #placeOf(key: Buffer): Place | undefined {
+    const expiresAtMs = this.#expiries.get(nameOf(key));
+    return expiresAtMs === undefined ? undefined : { key, expiresAtMs };
   }
 
   async close(): Promise<void> {
@@ -198,11 +236,12 @@ export class DurableReplay implements ReplayStore {
     this.#released();
   }
 
-  #read(storeKey: Buffer): Buffer | "damaged" | undefined {
+  /** Undefined: it is not there, or can't be read, though it is known to be: damaged. */
+  #read(storeKey: Buffer): Buffer | undefined {
     try {
       return this.#engine.get(storeKey);
     } catch {
-      return "damaged";
+      return undefined;
     }
   }
 
@@ -213,7 +252,7 @@ export class DurableReplay implements ReplayStore {
   }
 
   #commit(changes: readonly Change[], reserved: boolean): Promise<boolean> {
-    const names = changes.map(({ key }) => key.toString("latin1"));
+    const names = changes.map(({ key }) => nameOf(key));
     if (names.some((name) => this.#changing.has(name))) return Promise.resolve(false);
     for (const name of names) this.#changing.add(name);
     return new Promise((resolve) => {
@@ -223,6 +262,11 @@ export class DurableReplay implements ReplayStore {
       };
       this.#journal.commit(changes, done, true, reserved);
     });
+  }
+
+  #apply(change: Change): void {
+    if ("forget" in change) this.#expiries.delete(nameOf(change.key));
+    else this.#expiries.set(nameOf(change.key), change.expiresAtMs);
   }
 
   /** What is noted of a change is the change: the summary is made of all that a batch holds. */
@@ -239,25 +283,22 @@ export class DurableReplay implements ReplayStore {
       sealed: (written) => {
         if (written) this.#summary = this.#sealed;
       },
-      apply: () => undefined,
+      apply: (changes) => {
+        for (const change of changes) this.#apply(change);
+      },
       drop: () => undefined,
     };
   }
 }
 
-const NOTHING = Buffer.alloc(1);
-
 function encodeChange(change: Change, batch: ReturnType<Engine["batch"]>): void {
-  const { key } = change;
   if ("forget" in change) {
-    batch.delete(recordKey(key));
-    batch.delete(expiryKey(change.forget.expiresAtUnixMs, key));
-    if (change.forget.state === "completed") batch.delete(frameKey(key));
+    batch.delete(recordKey(change));
+    if (change.forget.state === "completed") batch.delete(frameKey(change));
     return;
   }
-  batch.put(recordKey(key), change.record);
-  if (change.before === undefined) batch.put(expiryKey(change.expiresAtMs, key), NOTHING);
-  if (change.frame !== undefined) batch.put(frameKey(key), change.frame);
+  batch.put(recordKey(change), change.record);
+  if (change.frame !== undefined) batch.put(frameKey(change), change.frame);
 }
 
 function summaryAfter({ records, digest, forgottenUpToMs }: Summary, change: Change): Summary {

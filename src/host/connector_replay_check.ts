@@ -9,10 +9,9 @@ import {
   added,
   decodeSummary,
   EVERYTHING,
-  expiryKey,
   frameKey,
   NO_RECORDS,
-  replayKeyOf,
+  placeOf,
   SUMMARY_KEY,
   type Summary,
 } from "./connector_replay_tables.ts";
@@ -21,43 +20,61 @@ import {
 export const REPLAY_REMEDY =
   "move its directory away to begin anew, but not before `expiry_horizon` has passed since the last turn: what is not expired by then could run a second time.";
 
+export interface Checked {
+  readonly summary: Summary;
+  /** When each record expires, by `nameOf` its key: where it lies. */
+  readonly expiries: Map<string, number>;
+}
+
+/** A replay key as a name in a map. */
+export function nameOf(key: Buffer): string {
+  return key.toString("latin1");
+}
+
 /** The fault is a sentence that goes on from the store's name. @throws what the engine throws where its file is damaged */
-export function checkReplay(engine: Engine): Result<Summary> {
+export function checkReplay(engine: Engine): Result<Checked> {
   const stored = engine.get(SUMMARY_KEY);
   const keys = countKeys(engine);
-  if (stored === undefined)
-    return keys === 0 ? ok(NO_RECORDS) : damaged("it has no summary, or is no store of a connector's");
+  if (stored === undefined) {
+    if (keys === 0) return ok({ summary: NO_RECORDS, expiries: new Map() });
+    return damaged("it has no summary, or is no store of a connector's");
+  }
   const summary = decodeSummary(stored);
   if (summary === "newer") return fault("a newer callgate has written it: run that one.");
   if (summary === undefined) return damaged("its summary");
   const found = countRecords(engine);
   if (!found.ok) return found;
-  const { records, digest, others } = found.value;
-  if (records !== summary.records || !digest.equals(summary.digest)) return damaged("records are missing");
-  return keys === records + others + 1 ? ok(summary) : damaged("there is what belongs to no record");
+  const { expiries, digest, frames } = found.value;
+  if (expiries.size !== summary.records || !digest.equals(summary.digest))
+    return damaged("records are missing");
+  if (keys !== expiries.size + frames + 1) return damaged("there is what belongs to no record");
+  return ok({ summary, expiries });
 }
 
-interface Counted extends Pick<Summary, "records" | "digest"> {
-  /** Frames and expiries. */
-  readonly others: number;
+interface Counted extends Pick<Checked, "expiries"> {
+  readonly digest: Buffer;
+  readonly frames: number;
 }
 
 function countRecords(engine: Engine): Result<Counted> {
-  let { records, digest } = NO_RECORDS;
-  let others = 0;
+  const expiries = new Map<string, number>();
+  let { digest } = NO_RECORDS;
+  let frames = 0;
   for (const { key: storeKey, value } of walk(engine, ALL_RECORDS)) {
-    const key = replayKeyOf(storeKey);
-    const record = decodeRecord(key, value);
+    const place = placeOf(storeKey);
+    const record = decodeRecord(place.key, value);
     // Also where it is looked for: a damaged branch leads elsewhere.
     if (record === undefined || engine.get(storeKey)?.equals(value) !== true) return damaged("a record");
-    if (engine.get(expiryKey(record.expiresAtUnixMs, key)) === undefined) return damaged("an expiry");
-    if (record.state === "completed" && !holdsFrame(record, engine.get(frameKey(key))))
-      return damaged("a frame");
-    records += 1;
-    others += record.state === "completed" ? 2 : 1;
+    const isTwice = expiries.has(nameOf(place.key));
+    if (record.expiresAtUnixMs !== place.expiresAtMs || isTwice) return damaged("a record's place");
+    if (record.state === "completed") {
+      if (!holdsFrame(record, engine.get(frameKey(place)))) return damaged("a frame");
+      frames += 1;
+    }
+    expiries.set(nameOf(place.key), place.expiresAtMs);
     digest = added(digest, checksumOf(value));
   }
-  return ok({ records, digest, others });
+  return ok({ expiries, digest, frames });
 }
 
 const KEYS_AT_ONCE = 4096;

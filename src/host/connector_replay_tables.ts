@@ -1,11 +1,13 @@
-// Where the connector's store has what: records, their frames apart from them, an index by expiry, and a summary that every
-// batch ends with. Invariant: the summary tells of all records together, so one that went missing, or came, is found.
+// Where the connector's store has what: records, their frames apart from them, and a summary that every batch ends with.
+// Records lie by expiry, which grows as time does: what is written together lies together, so a batch touches few
+// pages, and what may be pruned lies in front. Invariant: the summary tells of all records together, so one that went
+// missing, or came, is found.
 
 import { sha256 } from "../connector/digest.ts";
 import type { KeyRange } from "../store/engine.ts";
 
 /** Never renumbered: a store on disk has them. None is a table of the broker's store. */
-const TABLE = { meta: 64, records: 65, frames: 66, expiries: 67 } as const;
+const TABLE = { meta: 64, records: 65, frames: 66 } as const;
 const KEY_BYTES = 32;
 const DIGEST_BYTES = 32;
 const VERSION = 1;
@@ -17,26 +19,37 @@ export const EVERYTHING: Range = { from: Buffer.from([0]), to: Buffer.from([0xff
 
 type Range = Pick<KeyRange, "from" | "to">;
 
-export function recordKey(key: Buffer): Buffer {
-  return Buffer.concat([Buffer.from([TABLE.records]), key]);
+/** Where a record lies. */
+export interface Place {
+  /** As `replayKey` makes it. */
+  readonly key: Buffer;
+  readonly expiresAtMs: number;
 }
 
-export function frameKey(key: Buffer): Buffer {
-  return Buffer.concat([Buffer.from([TABLE.frames]), key]);
+export function recordKey(place: Place): Buffer {
+  return placed(TABLE.records, place);
 }
 
-/** Sorts by time. */
-export function expiryKey(expiresAtMs: number, key: Buffer): Buffer {
-  return Buffer.concat([Buffer.from([TABLE.expiries]), u64(expiresAtMs), key]);
+export function frameKey(place: Place): Buffer {
+  return placed(TABLE.frames, place);
 }
 
-/** The replay key in a record's or an expiry's. */
-export function replayKeyOf(storeKey: Buffer): Buffer {
-  return storeKey.subarray(storeKey.length - KEY_BYTES);
+/** The place that a record's key tells. */
+export function placeOf(storeKey: Buffer): Place {
+  return {
+    key: storeKey.subarray(storeKey.length - KEY_BYTES),
+    expiresAtMs: Number(storeKey.readBigUInt64BE(1)),
+  };
 }
 
-export function expiriesBelow(unixMs: number): Range {
-  return { from: Buffer.from([TABLE.expiries]), to: expiryKey(Math.max(0, unixMs), Buffer.alloc(0)) };
+/** The records that expire before that time. */
+export function recordsBelow(unixMs: number): Range {
+  const to = placed(TABLE.records, { expiresAtMs: Math.max(0, unixMs), key: Buffer.alloc(0) });
+  return { from: ALL_RECORDS.from, to };
+}
+
+function placed(table: number, { expiresAtMs, key }: Place): Buffer {
+  return Buffer.concat([Buffer.from([table]), u64(expiresAtMs), key]);
 }
 
 /** Of all records together. */

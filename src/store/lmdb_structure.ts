@@ -21,6 +21,8 @@ const NODE = { low: 0, high: 2, flags: 4, keyBytes: 6, headBytes: 8, elsewhereBy
 const BRANCH = 1;
 const LEAF = 2;
 const OVERFLOW = 4;
+/** What else a page may be marked with while it is in memory stays above. */
+const KINDS = 0xff;
 const ELSEWHERE = 1;
 const NO_ROOT = 0xffff_ffff_ffff_ffffn;
 const DEPTH_MAX = 32;
@@ -82,7 +84,7 @@ class Walk {
     this.#reach(number, 1);
     const page = this.#bytes(number * this.#pageBytes, this.#pageBytes);
     expected(numberAt(page, PAGE.number) === number, "PAGE_NUMBER");
-    expected(page.readUInt16LE(PAGE.flags) === (depth > 1 ? BRANCH : LEAF), "PAGE_KIND");
+    expected((page.readUInt16LE(PAGE.flags) & KINDS) === (depth > 1 ? BRANCH : LEAF), "PAGE_KIND");
     const nodes = this.#nodesOf(page);
     if (depth === 1) {
       for (const node of nodes) this.#leaf(node);
@@ -120,7 +122,7 @@ class Walk {
     this.#reach(first, pages);
     const head = this.#bytes(first * this.#pageBytes, PAGE.headBytes);
     expected(numberAt(head, PAGE.number) === first, "PAGE_NUMBER");
-    expected((head.readUInt16LE(PAGE.flags) & OVERFLOW) !== 0, "PAGE_KIND");
+    expected((head.readUInt16LE(PAGE.flags) & KINDS) === OVERFLOW, "PAGE_KIND");
     expected(head.readUInt32LE(PAGE.pages) === pages, "PAGE_BOUNDS");
     this.#bytes((first + pages) * this.#pageBytes - 1, 1); // it is all there
   }

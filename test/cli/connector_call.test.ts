@@ -117,6 +117,63 @@ describe("callgate connector call", () => {
     expect(desk.err_).toContain("[it waits for tool results; ? tokens read, ? written]");
   });
 
+  it("begins what is no text on a line of its own on a terminal, and elsewhere leaves the text as it is", async () => {
+    const asks = { ToolCall: { call_id: "c1", name: "read", arguments: "{}" } };
+    says([{ TextDelta: { text: "I look." } }, asks], "ToolCalls");
+    const person = new Desk([]);
+    expect(await call(person)).toBe(0);
+    expect(person.out_).toBe("I look.\n");
+    const state = { ReasoningState: { provider: "p", model: "m", opaque: Buffer.from("x") } };
+    says([{ TextDelta: { text: "one " } }, state, { TextDelta: { text: "text" } }, asks], "ToolCalls");
+    const program = new Desk();
+    expect(await call(program)).toBe(0);
+    expect(program.out_).toBe("one text\n");
+  });
+
+  it("says where it looked for a connector that is not there, and what would lead elsewhere", async () => {
+    const port = server?.port;
+    await server?.close(0);
+    const desk = new Desk();
+    expect(await call(desk, "--connect", `127.0.0.1:${port}`)).toBe(1);
+    expect(desk.err_).toContain("can't be reached: does it run?; nothing was started");
+    expect(desk.err_).toContain(`looked for at 127.0.0.1:${port}: --connect leads elsewhere`);
+  });
+
+  it("names the file that holds no connection secret, and nothing of what it holds", async () => {
+    writeFileSync(join(directory, "secret"), "CANARY-too-short", { mode: 0o600 });
+    const desk = new Desk();
+    expect(await call(desk)).toBe(2);
+    expect(desk.err_).toContain('secret" holds no connection secret: the connection secret has 16 bytes');
+    expect(desk.err_).not.toContain("CANARY");
+  });
+
+  it("takes no bound, model or instructions beside a whole request, which has them itself", async () => {
+    const file = join(directory, "turn.json");
+    const request = { model: "m", instructions: "i", input: [], max_output_tokens: 9 };
+    writeFileSync(file, JSON.stringify(request));
+    const words = ["connector", "call", "--request", file, "--connect", `127.0.0.1:${server?.port}`];
+    const who = ["--caller", "me", "--secret-file", join(directory, "secret")];
+    for (const [option, value] of [
+      ["--model", "other"],
+      ["--instructions", "Answer the user."],
+      ["--max-output-tokens", "1024"],
+    ] as const) {
+      const desk = new Desk();
+      expect(await runProgram([...words, ...who, option, value], desk)).toBe(2);
+      expect(desk.err_).toContain(`--request has the whole request, so no ${option} goes with it`);
+    }
+    says([{ TextDelta: { text: "whole" } }], "EndTurn");
+    const desk = new Desk();
+    expect(await runProgram([...words, ...who], desk)).toBe(0);
+    expect(desk.out_).toBe("whole\n");
+  });
+
+  it("says what to do about a request that is too large", async () => {
+    const desk = new Desk();
+    expect(await call(desk, "--max-payload-bytes", "4096", "--instructions", "x".repeat(9000))).toBe(2);
+    expect(desk.err_).toMatch(/FrameSize: .*--max-payload-bytes.*; nothing was started/);
+  });
+
   it("shows what came before a failure, and why it failed, with status 4", async () => {
     fails({ failure_kind: "RateLimited", message: "slow \u001b[2J down" });
     const desk = new Desk();
@@ -178,6 +235,16 @@ describe("callgate connector call", () => {
     expect(await call(again, "--request-id", "slow")).toBe(0);
     expect(again.out_).toBe("late\n");
     expect(runs).toBe(1);
+  });
+
+  it("has no command of somebody else's in the line that it says to paste", async () => {
+    const desk = new Desk([]);
+    turn = () => {
+      desk.interrupt();
+      return new Promise(() => undefined);
+    };
+    expect(await call(desk, "--request-id", "x; 'rm' y")).toBe(130);
+    expect(desk.err_).toContain(`with --request-id 'x; '\\''rm'\\'' y' fetches the answer`);
   });
 
   it("finds the connector by CALLGATE_CONNECTOR where no option says where it is", async () => {

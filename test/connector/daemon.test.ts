@@ -305,7 +305,7 @@ describe("callgate connector call", () => {
       [["hello", "--secret-file", open], /is open to every user/],
       [["hello", "--secret-file", place.path("none")], /can't be read \(ENOENT\)/],
       [["hello", "--request", place.path("me.secret")], /no prompt goes with it/],
-      [["--request", place.path("me.secret")], /one JSON object/],
+      [["--request", place.path("me.secret")], /is no request in its JSON view: line 1/],
       [["hello", "--instructions", ""], /instructions must be a text of this kind: not empty/],
       [["hello", "--request-id", " x"], /request_id must be a text of this kind/],
     ];

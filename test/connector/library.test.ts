@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -14,6 +14,7 @@ import {
   systemClock,
   TransportService,
 } from "../../src/library_connector_service.ts";
+import { blocks, ROOT } from "../docs/console.ts";
 
 /** Tells each module that is loaded, and CommonJS ones when the process ends. */
 const HOOK = `
@@ -167,5 +168,32 @@ describe("a program over both entries", () => {
     const invocation = invocationOf({ caller: "caller-alpha", expiresAtUnixMs, request: REQUEST });
     await expect(client.execute(invocation).finally(stop)).rejects.toMatchObject({ code: "NoAnswer" });
     expect(backend.turns).toBe(0);
+  });
+
+  it("is what docs/connector.md shows, run as it stands there against a connector of this test", async () => {
+    const compiled = inject("compiled");
+    if ("fault" in compiled) throw new Error(compiled.fault);
+    const home = mkdtempSync(join(tmpdir(), "callgate-library-"));
+    directories.push(home);
+    const { port, stop } = await started(join(home, "turns"), new EchoBackend());
+    const [shown = ""] = blocks(readFileSync(join(ROOT, "docs/connector.md"), "utf8"), "js");
+    const here = [
+      [
+        '"callgate/connector"',
+        `"${pathToFileURL(join(compiled.directory, "src/library_connector.js")).href}"`,
+      ],
+      ["port: 7811", `port: ${port}`],
+      ['caller: "me"', 'caller: "caller-alpha"'],
+      ['model: "gpt-oss"', 'model: "echo"'],
+      ["Date.now()", String(NOW_MS)],
+    ] as const;
+    for (const [theirs] of here) expect(shown).toContain(theirs);
+    const program = here.reduce((text, [theirs, ours]) => text.replace(theirs, ours), shown);
+    writeFileSync(join(home, "program.mjs"), program);
+    writeFileSync(join(home, "me.secret"), `${SECRET}\n`);
+    const run = promisify(execFile)(process.execPath, ["program.mjs"], { cwd: home });
+    const { stdout } = await run.finally(stop);
+    expect(stdout).toMatch(/^Say hello\.\n/);
+    expect(stdout).toContain("stop_reason: 'EndTurn'");
   });
 });

@@ -6,6 +6,7 @@ import type { ProviderTurn } from "../../src/connector/backend.ts";
 import type { Disposition, TransportInvocation } from "../../src/connector/contract.ts";
 import type { MemoryReplay } from "../../src/connector/replay_memory.ts";
 import type { CallerConfig } from "../../src/connector/service_config.ts";
+import { wallClock } from "../../src/host/clock.ts";
 import { turnOf } from "./fake_backend.ts";
 import {
   ALPHA,
@@ -276,6 +277,17 @@ describe("a turn", () => {
     expect(await later.ask()).toBe("refused Expired");
     expect(await later.ask({ expiresAtUnixMs: START_MS + 60_001 })).toBe("Completed");
     expect(fake.calls).toBe(1);
+  });
+
+  it("runs where the clock was an hour ahead and was put right, as it does after a start without a network", async () => {
+    let wallMs = START_MS + 3_600_000;
+    const rig = new ServiceRig();
+    const clock = wallClock(() => wallMs);
+    await rig.open({}, clock);
+    expect(await rig.ask({ request_id: "ahead", expiresAtUnixMs: wallMs + 60_000 })).toBe("Completed");
+    wallMs = START_MS;
+    expect(await rig.ask({ request_id: "right" })).toBe("Completed");
+    expect(await rig.ask({ request_id: "early", expiresAtUnixMs: wallMs - 1 })).toBe("refused Expired");
   });
 
   it("keeps its record while it runs, however long that is", async () => {

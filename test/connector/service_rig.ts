@@ -3,7 +3,7 @@
 
 import { randomBytes } from "node:crypto";
 import { ok } from "../../src/base/faults.ts";
-import type { LogFields } from "../../src/base/ports.ts";
+import type { Clock, LogFields } from "../../src/base/ports.ts";
 import type { ProviderBackend } from "../../src/connector/backend.ts";
 import { decodeResponseFrame, encodeRequestFrame } from "../../src/connector/carriage.ts";
 import type {
@@ -175,12 +175,12 @@ export class ServiceRig {
   }
 
   /** Another service over the same store: what ran in the one before is lost. */
-  async open(config: Partial<ServiceConfig> = {}): Promise<void> {
+  async open(config: Partial<ServiceConfig> = {}, clock: Clock = this.clock): Promise<void> {
     const opened = await TransportService.open({
       config: { ...CONFIG, ...config },
       backend: this.backend,
       store: async () => ok(this.store),
-      clock: this.clock,
+      clock,
       random: randomBytes,
       log: (_, event, fields) => this.lines.push({ ...fields, event }),
     });

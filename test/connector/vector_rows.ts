@@ -59,14 +59,33 @@ export const CONNECTOR_VECTOR_FILES = [
   "start.jsonl",
 ] as const;
 
+export const CONNECTOR_PROFILES = "profiles.jsonl";
+
+/** Configurations that rows name, by their ids; a row that names one which can't be read is not met. */
+export function readProfiles(directory: string): Pick<VectorWorld, "profiles"> & {
+  readonly isMissing: boolean;
+  /** Numbers of lines. */
+  readonly unread: readonly number[];
+} {
+  const file = join(directory, CONNECTOR_PROFILES);
+  if (!existsSync(file)) return { profiles: new Map(), isMissing: true, unread: [] };
+  const profiles = new Map<string, ServiceConfig>();
+  const unread: number[] = [];
+  for (const [index, line] of readFileSync(file, "utf8").split("\n").entries()) {
+    if (line.trim() === "") continue;
+    try {
+      const { id, config } = JSON.parse(line) as { readonly id: string; readonly config: ServiceConfig };
+      profiles.set(id, config);
+    } catch {
+      unread.push(index + 1);
+    }
+  }
+  return { profiles, isMissing: false, unread };
+}
+
 /** `store`: of sequences; without one they are kept in memory. */
 export function vectorWorld(directory: string, store: VectorWorld["store"] = keptInMemory()): VectorWorld {
-  const file = join(directory, "profiles.jsonl");
-  const rows = existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];
-  const profiles = rows.map(
-    (line) => JSON.parse(line) as { readonly id: string; readonly config: ServiceConfig },
-  );
-  return { profiles: new Map(profiles.map(({ id, config }) => [id, config])), store };
+  return { profiles: readProfiles(directory).profiles, store };
 }
 
 function keptInMemory(): VectorWorld["store"] {

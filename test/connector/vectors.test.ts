@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { systemClock } from "../../src/host/clock.ts";
 import { openReplayStore } from "../../src/host/connector_replay.ts";
 import { loadLibc } from "../../src/host/libc.ts";
-import { CONNECTOR_VECTOR_FILES, isConnectorRowMet, vectorWorld } from "./vector_rows.ts";
+import { CONNECTOR_VECTOR_FILES, isConnectorRowMet, readProfiles, vectorWorld } from "./vector_rows.ts";
 
 const VECTORS = fileURLToPath(new URL("../../fixtures/connector/vectors/", import.meta.url));
 
@@ -52,4 +52,17 @@ describe("the golden vectors of the connector", () => {
       (steps as readonly Row[]).filter(({ op }) => op === "open").length > 1;
     expect(await unmet("sequences.jsonl", vectorWorld(VECTORS, keptOnDisk()), isOpenedAgain)).toEqual([]);
   }, 240_000);
+});
+
+describe("the configurations that rows name", () => {
+  it("are read but for a broken line, whose rows then fail; without the file there are none", () => {
+    const directory = mkdtempSync(join(tmpdir(), "callgate-vectors-"));
+    expect(readProfiles(directory)).toEqual({ profiles: new Map(), isMissing: true, unread: [] });
+    const good = { id: "good", config: { bind: "127.0.0.1" } };
+    writeFileSync(join(directory, "profiles.jsonl"), `{"id"\n\n${JSON.stringify(good)}\n`);
+    const { profiles, unread } = readProfiles(directory);
+    expect([...profiles]).toEqual([["good", good.config]]);
+    expect(unread).toEqual([1]);
+    rmSync(directory, { recursive: true });
+  });
 });

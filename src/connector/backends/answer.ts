@@ -32,28 +32,33 @@ export class Answer {
 
   text(text: string): Failure | undefined {
     if (text === "") return undefined;
+    const problem = this.charge(Buffer.byteLength(text));
+    if (problem !== undefined) return problem;
     const last = this.#pieces.at(-1);
     const texts = last !== undefined && "texts" in last ? last.texts : new TextPieces();
     if (last === undefined || !("texts" in last)) this.#pieces.push({ texts });
     texts.push(text);
-    return this.charge(Buffer.byteLength(text));
+    return undefined;
   }
 
   /** Its arguments were charged piece by piece. Empty ones are those of a tool that takes none, or were cut. */
   toolCall(call: ToolCall): Failure | undefined {
-    this.#pieces.push({ call });
-    return this.charge(0);
+    return this.charge(0) ?? this.#add({ call });
   }
 
   reasoning(state: ReasoningState): Failure | undefined {
-    this.#pieces.push({ state });
-    return this.charge(state.opaque.length);
+    return this.charge(state.opaque.length) ?? this.#add({ state });
   }
 
-  /** Bytes that are on their way to be an event. */
+  #add(piece: Piece): undefined {
+    this.#pieces.push(piece);
+    return undefined;
+  }
+
+  /** Bytes that are on their way to be an event. What does not fit is not kept, before a failure either. */
   charge(bytes: number): Failure | undefined {
     this.#bytes += bytes;
-    if (this.#bytes <= this.#bytesMax && this.#pieces.length <= EVENTS_MAX) return undefined;
+    if (this.#bytes <= this.#bytesMax && this.#pieces.length < EVENTS_MAX) return undefined;
     return failure("StreamInvalid", `the provider's answer is larger than ${this.#bytesMax} bytes`);
   }
 

@@ -14,7 +14,7 @@ import { asRecord, type JsonRecord, member, parseRecord, recordMember, textMembe
 /** What is open, and what came of it. */
 type Block =
   | { readonly kind: "text" }
-  | { readonly kind: "thinking"; readonly texts: TextPieces; signature: string }
+  | { readonly kind: "thinking"; readonly texts: TextPieces; readonly signature: TextPieces }
   | { readonly kind: "redacted_thinking"; readonly data: string }
   | ToolUse;
 
@@ -23,8 +23,8 @@ interface ToolUse {
   readonly id: unknown;
   readonly name: string;
   readonly pieces: TextPieces;
-  /** What the block began with: all of it, where a server sends no pieces; an empty object else. */
-  readonly input: JsonRecord;
+  /** What the block began with: all of it, where a server sends no pieces; empty else. */
+  readonly given: string;
 }
 
 const STOPS: Readonly<Partial<Record<AnthropicStop, StopReason>>> = {
@@ -105,8 +105,9 @@ export class AnthropicReader implements AnswerReader {
       return protocolBroken("a block is of a kind that was not asked for, or has no valid name");
     this.#open = { index: member(event, "index"), block };
     // A server may put the beginning, or all of it, here.
-    if (block.kind === "text") return this.#reading.answer.text(textMember(content, "text") ?? "");
-    return undefined;
+    const { answer } = this.#reading;
+    if (block.kind === "text") return answer.text(textMember(content, "text") ?? "");
+    return answer.charge(Buffer.byteLength(heldBy(block)));
   }
 
   #fillBlock(event: JsonRecord): Step {
@@ -132,8 +133,8 @@ export class AnthropicReader implements AnswerReader {
     delta: JsonRecord | undefined,
   ): Step {
     if (type === "thinking_delta") return this.#keep(block.texts, textMember(delta, "thinking"));
-    if (type === "signature_delta") block.signature += textMember(delta, "signature") ?? "";
-    return this.#reading.answer.charge(0);
+    if (type === "signature_delta") return this.#keep(block.signature, textMember(delta, "signature"));
+    return undefined;
   }
 
   #keep(pieces: TextPieces, piece: string | undefined): Step {
@@ -156,8 +157,10 @@ export class AnthropicReader implements AnswerReader {
       return answer.reasoning(closeState(owner, { type: block.kind, data: block.data }));
     }
     // Without its signature a block was cut, and the API would not take it back.
-    if (block.kind !== "thinking" || block.signature === "") return undefined;
-    const item = { type: block.kind, thinking: block.texts.text(), signature: block.signature };
+    if (block.kind !== "thinking") return undefined;
+    const signature = block.signature.text();
+    if (signature === "") return undefined;
+    const item = { type: block.kind, thinking: block.texts.text(), signature };
     return answer.reasoning(closeState(owner, item));
   }
 
@@ -218,17 +221,25 @@ function toolUseOf(content: JsonRecord | undefined): ToolUse | undefined {
   const name = textMember(content, "name") ?? "";
   if (!isToolName(name)) return undefined;
   const input = recordMember(content, "input") ?? {};
-  return { kind: "tool_use", id: member(content, "id"), name, input, pieces: new TextPieces() };
+  const given = Object.keys(input).length > 0 ? JSON.stringify(input) : "";
+  return { kind: "tool_use", id: member(content, "id"), name, given, pieces: new TextPieces() };
 }
 
 function thinkingOf(content: JsonRecord | undefined): Block {
   const texts = new TextPieces();
+  const signature = new TextPieces();
   texts.push(textMember(content, "thinking") ?? "");
-  return { kind: "thinking", texts, signature: textMember(content, "signature") ?? "" };
+  signature.push(textMember(content, "signature") ?? "");
+  return { kind: "thinking", texts, signature };
+}
+
+/** What a block that is no text began with. */
+function heldBy(block: Exclude<Block, { kind: "text" }>): string {
+  if (block.kind === "tool_use") return block.given;
+  return block.kind === "thinking" ? block.texts.text() + block.signature.text() : block.data;
 }
 
 /** Empty: there is nothing of it, or it was cut before its first piece. */
-function inputOf({ pieces, input }: ToolUse): string {
-  const text = pieces.text();
-  return text === "" && Object.keys(input).length > 0 ? JSON.stringify(input) : text;
+function inputOf({ pieces, given }: ToolUse): string {
+  return pieces.text() || given;
 }

@@ -13,17 +13,18 @@ export interface ChatCall {
 }
 
 interface OpenCall {
-  readonly index: unknown;
   id: string | undefined;
   name: string;
   readonly pieces: TextPieces;
 }
 
-/** More than any model makes at once; each piece looks through them. */
+/** More than any model makes at once. */
 const OPEN_MAX = 1000;
 
 export class ChatCalls {
   #calls: OpenCall[] = [];
+  /** The last of each index: a piece must not look through all that are open. */
+  #byIndex = new Map<unknown, OpenCall>();
 
   /** How many bytes it adds; undefined: it belongs to no call and begins none. */
   take(piece: JsonRecord | undefined): number | undefined {
@@ -43,6 +44,7 @@ export class ChatCalls {
   close(): readonly ChatCall[] {
     const calls = this.#calls;
     this.#calls = [];
+    this.#byIndex = new Map();
     return calls;
   }
 
@@ -50,13 +52,13 @@ export class ChatCalls {
     const index = member(piece, "index");
     const id = textMember(piece, "id") ?? "";
     const name = textMember(recordMember(piece, "function"), "name") ?? "";
-    const found = this.#calls.findLast(
-      (call) => index === undefined || index === null || call.index === index,
-    );
+    const unnumbered = index === undefined || index === null;
+    const found = unnumbered ? this.#calls.at(-1) : this.#byIndex.get(index);
     if (found !== undefined && !isAnother(found, index, id, name)) return found;
     if (name === "" || this.#calls.length >= OPEN_MAX) return undefined;
-    const call: OpenCall = { index, id: undefined, name: "", pieces: new TextPieces() };
+    const call: OpenCall = { id: undefined, name: "", pieces: new TextPieces() };
     this.#calls.push(call);
+    this.#byIndex.set(index, call);
     return call;
   }
 }

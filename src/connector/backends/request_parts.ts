@@ -3,14 +3,14 @@
 import { ok, type Result } from "../../base/faults.ts";
 import type { Failure } from "./failure.ts";
 import { rejected } from "./transcript.ts";
-import { type JsonRecord, parseRecord } from "./unknown_json.ts";
+import { asRecord, type JsonRecord } from "./unknown_json.ts";
 
 /**
  * A JSON Schema of the request. Its text is a JSON object (spec: connector, 2.1); a number that no double holds loses
  * digits on its way, and of two members with one name the last counts.
  */
 export function schemaOf(text: string): JsonRecord {
-  const schema = parseRecord(text);
+  const schema = asRecord(JSON.parse(text));
   if (schema === undefined) throw new Error("a valid request holds a schema that is no JSON object");
   return schema;
 }

@@ -9,13 +9,42 @@ export function asRecord(value: unknown): JsonRecord | undefined {
     : undefined;
 }
 
-/** Parsed, where the text is one of a JSON object. */
+/** Deeper than anything that is meant, and shallow enough that what was parsed can be written again. */
+const DEPTH_MAX = 512;
+/** Each takes up to a hundred bytes once it is parsed, though three in the text may do: `{},` again and again. */
+const VALUES_MAX = 1_000_000;
+
+/** Parsed, where the text is one of a JSON object that is neither deeper nor of more values than anybody means. */
 export function parseRecord(text: string): JsonRecord | undefined {
+  if (text.length > DEPTH_MAX && !isModest(text)) return undefined;
   try {
     return asRecord(JSON.parse(text));
   } catch {
     return undefined;
   }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+
+/** Looked at before it is parsed: what memory it would take is decided by whoever wrote it. */
+function isModest(text: string): boolean {
+  let depth = 0;
+  let values = 0;
+  let quoted = false;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (quoted) {
+      if (unit === BACKSLASH) at++;
+      else if (unit === QUOTE) quoted = false;
+    } else if (unit === QUOTE) quoted = true;
+    else if (unit === 0x7b || unit === 0x5b) {
+      if (++depth > DEPTH_MAX || ++values > VALUES_MAX) return false;
+    } else if (unit === 0x7d || unit === 0x5d) depth--;
+    else if (unit === COMMA && ++values > VALUES_MAX) return false;
+  }
+  return true;
 }
 
 /** An own member; what a prototype has is not there. */

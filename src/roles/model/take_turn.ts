@@ -3,7 +3,7 @@
 // connector runs it once, whatever is asked and lost in between.
 
 import { fault, ok, type Result } from "../../base/faults.ts";
-import { ConnectorError, type ConnectorErrorCode } from "../../connector/client_error.ts";
+import { ConnectorError, type ConnectorErrorCode, startedBefore } from "../../connector/client_error.ts";
 import type { TransportInvocation, TransportResult } from "../../connector/contract.ts";
 import { expiriesOf, gridStepOf } from "./turn_request.ts";
 
@@ -74,18 +74,30 @@ async function search(
   return ok(newest);
 }
 
-/** Asks the same thing until there is an answer that stands. */
+/** Asks the same thing until there is an answer that stands. An error tells of all attempts, not only of the last. */
 async function askUntilAnswered(
   invocation: TransportInvocation,
   effects: TurnEffects,
   waiting: Waiting,
 ): Promise<Result<TransportResult, Unanswered>> {
+  let started = false;
   for (;;) {
     const asked = await ask(invocation, effects, waiting.signal);
     const again = await isAskedAgain(asked, waiting);
     if (waiting.signal.aborted && !asked.ok) return fault("aborted");
-    if (!again) return asked;
+    if (!again) return started ? ofAllAttempts(asked) : asked;
+    started ||= mayBeStarted(asked);
   }
+}
+
+function mayBeStarted(asked: Result<TransportResult, Unanswered>): boolean {
+  if (asked.ok) return refusalOf(asked.value) === "InFlight";
+  return asked.fault !== "aborted" && asked.fault.mayHaveRun;
+}
+
+/** That the last attempt reached nobody says nothing of the earlier one that may have started the turn. */
+function ofAllAttempts(asked: Result<TransportResult, Unanswered>): Result<TransportResult, Unanswered> {
+  return asked.ok || asked.fault === "aborted" ? asked : fault(startedBefore(asked.fault));
 }
 
 /** What runs is ended by the connector: to wait for that is no question of patience. */

@@ -35,7 +35,8 @@ export const UNWANTED = "nobody waits for the answer any more; the turn itself m
 
 const UNREACHED: Readonly<Partial<Record<ConnectorErrorCode, string>>> = {
   Connection: "the connector can't be reached: does it run?",
-  NoAnswer: "the connector gave no answer: it stopped, or it does not know this caller with this secret",
+  NoAnswer:
+    "the connector gave no answer: it stopped, does not know this caller with this secret, takes no request this large, or can't record turns now; its log tells which",
   Timeout: "the connector did not answer in time",
 };
 
@@ -43,5 +44,7 @@ export function errorText(error: ConnectorError): string {
   const { code, message, mayHaveRun } = error;
   const what = UNREACHED[code];
   const told = what === undefined ? message : `${code}: ${what}`;
-  return `${told}; ${mayHaveRun ? "the model may have run" : NOT_STARTED}`;
+  const remedy =
+    code === "FrameSize" && !mayHaveRun ? " (--max-payload-bytes, as the connector's config has it)" : "";
+  return `${told}${remedy}; ${mayHaveRun ? "the model may have run" : NOT_STARTED}`;
 }

@@ -228,7 +228,7 @@ describe("callgate role model", () => {
       err: expect.stringContaining("open to every user"),
     });
     expect(await run([...words, place.secret("short", "short-secret")])).toMatchObject({
-      status: 1,
+      status: 2,
       err: expect.not.stringContaining("short-secret"),
     });
   });

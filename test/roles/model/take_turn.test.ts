@@ -4,6 +4,7 @@ import type { Refusal, TransportInvocation, TransportResult } from "../../../src
 import { invocationOf } from "../../../src/connector/invocation.ts";
 import { type TurnSettings, takeTurn } from "../../../src/roles/model/take_turn.ts";
 import { expiriesOf, gridStepOf } from "../../../src/roles/model/turn_request.ts";
+import { errorText } from "../../../src/roles/model/turn_words.ts";
 
 // Against a connector that answers as it was told, at times that the test has.
 
@@ -171,6 +172,19 @@ describe("a turn", () => {
     const rig = new Rig(() => gone);
     expect(await rig.take()).toEqual({ ok: false, fault: gone });
     expect(rig.nowMs - START_MS).toBeLessThan(SETTINGS.patienceMs + 5000);
+  });
+
+  it.each([
+    ["whose answer was lost", () => new ConnectorError(sent("NoAnswer", "lost"))],
+    ["that was running", () => refused("InFlight")],
+  ])("%s before its connector stayed away may have run, and is told so", async (_, first) => {
+    const rig = new Rig((_invocation, times) =>
+      times === 1 ? first() : new ConnectorError(unsent("Connection", "none")),
+    );
+    const taken = await rig.take();
+    if (taken.ok || taken.fault === "aborted") throw new Error("it has an error");
+    expect(taken.fault).toMatchObject({ code: "Connection", message: "Connection: none", mayHaveRun: true });
+    expect(errorText(taken.fault)).toContain("the model may have run");
   });
 
   it("that was answered by somebody else is not asked for again", async () => {
