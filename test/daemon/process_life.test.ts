@@ -85,6 +85,17 @@ describe("SIGTERM", () => {
   });
 });
 
+describe("SIGUSR1", () => {
+  it("opens no debugger, through which every user of the machine could run code in the daemon", async () => {
+    const { daemon, provider, caller, request } = await withRunningCall();
+    daemon.signal("SIGUSR1");
+    provider.answer(request.id, trusted("goes on"));
+    expect(await caller.response()).toMatchObject({ content: "goes on" });
+    expect(await daemon.stop()).toBe(0);
+    expect(await daemon.errors).toBe("");
+  });
+});
+
 describe("kill -9", () => {
   it("leaves a socket file that the next start replaces", async () => {
     const first = await Daemon.start(ECHO);
