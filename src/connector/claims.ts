@@ -2,6 +2,7 @@
 // Invariant: a request has one claim at most, and a caller as many as are counted.
 
 import type { TransportInvocation } from "./contract.ts";
+import { keyName } from "./digest.ts";
 import type { ReplayHead } from "./replay.ts";
 import type { Admitted } from "./service_config.ts";
 
@@ -30,7 +31,7 @@ export class Claims {
   }
 
   find(key: Buffer): Claim | undefined {
-    return this.#running.get(nameOf(key));
+    return this.#running.get(keyName(key));
   }
 
   /** How many that caller has. */
@@ -41,7 +42,7 @@ export class Claims {
   /** @throws where the request has one already: that was to be looked at before */
   take(claimable: Claimable): Claim {
     const { caller, invocation, invocationSha256, key } = claimable;
-    const name = nameOf(key);
+    const name = keyName(key);
     if (this.#running.has(name)) throw new Error("a request is claimed once");
     const head: ReplayHead = {
       caller: caller.id,
@@ -57,7 +58,7 @@ export class Claims {
   }
 
   release({ key, caller }: Claim): void {
-    if (!this.#running.delete(nameOf(key))) return;
+    if (!this.#running.delete(keyName(key))) return;
     const left = this.countOf(caller.id) - 1;
     if (left > 0) this.#counts.set(caller.id, left);
     else this.#counts.delete(caller.id);
@@ -76,8 +77,4 @@ export class Claims {
   abortAll(): void {
     for (const { abort } of [...this.#running.values()]) abort.abort();
   }
-}
-
-function nameOf(key: Buffer): string {
-  return key.toString("latin1");
 }

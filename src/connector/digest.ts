@@ -39,6 +39,11 @@ export function replayKey(caller: string, requestId: string): Buffer {
   return sha256(Buffer.concat([counted(caller), counted(requestId)]));
 }
 
+/** A replay key as a name in a map. */
+export function keyName(key: Buffer): string {
+  return key.toString("latin1");
+}
+
 function counted(text: string): Buffer {
   const bytes = Buffer.from(text);
   const length = Buffer.alloc(8);

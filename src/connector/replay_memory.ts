@@ -1,6 +1,7 @@
 // A replay store that forgets with the process: for tests, and for who needs no more. One that is opened again
 // is the same object. Invariant: as the port says, but for the disk.
 
+import { keyName } from "./digest.ts";
 import type { ReplayHead, ReplayRecord, ReplayStore } from "./replay.ts";
 
 interface Kept {
@@ -18,20 +19,20 @@ export class MemoryReplay implements ReplayStore {
   }
 
   find(key: Buffer): ReplayRecord | undefined {
-    return this.#kept.get(nameOf(key))?.record;
+    return this.#kept.get(keyName(key))?.record;
   }
 
   frame(key: Buffer): Buffer | undefined {
-    return this.#kept.get(nameOf(key))?.frame;
+    return this.#kept.get(keyName(key))?.frame;
   }
 
   async activate(key: Buffer, head: ReplayHead): Promise<boolean> {
-    this.#kept.set(nameOf(key), { key, record: { ...head, state: "active" }, frame: undefined });
+    this.#kept.set(keyName(key), { key, record: { ...head, state: "active" }, frame: undefined });
     return true;
   }
 
   async complete(key: Buffer, head: ReplayHead, frame: Buffer): Promise<boolean> {
-    this.#kept.set(nameOf(key), { key, record: { ...head, state: "completed" }, frame });
+    this.#kept.set(keyName(key), { key, record: { ...head, state: "completed" }, frame });
     return true;
   }
 
@@ -46,18 +47,14 @@ export class MemoryReplay implements ReplayStore {
   async forget(keys: readonly Buffer[]): Promise<number> {
     let gone = 0;
     for (const key of keys) {
-      const kept = this.#kept.get(nameOf(key));
+      const kept = this.#kept.get(keyName(key));
       if (kept === undefined) continue;
       this.#forgottenUpToMs = Math.max(this.#forgottenUpToMs, kept.record.expiresAtUnixMs);
-      this.#kept.delete(nameOf(key));
+      this.#kept.delete(keyName(key));
       gone += 1;
     }
     return gone;
   }
 
   async close(): Promise<void> {}
-}
-
-function nameOf(key: Buffer): string {
-  return key.toString("latin1");
 }

@@ -6,6 +6,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fault, ok, type Result } from "../base/faults.ts";
 import type { Clock, Log } from "../base/ports.ts";
+import { keyName } from "../connector/digest.ts";
 import type { ReplayHead, ReplayRecord, ReplayStore } from "../connector/replay.ts";
 import { checksumOf, decodeRecord, encodeRecord, holdsFrame } from "../connector/replay_record.ts";
 import type { Engine } from "../store/engine.ts";
@@ -14,7 +15,7 @@ import { LmdbEngine } from "../store/lmdb.ts";
 import { STATE_FILE } from "../store/lmdb_environment.ts";
 import { unfitFile } from "../store/lmdb_file.ts";
 import { brokenStructure } from "../store/lmdb_structure.ts";
-import { checkReplay, nameOf, REPLAY_REMEDY } from "./connector_replay_check.ts";
+import { checkReplay, REPLAY_REMEDY } from "./connector_replay_check.ts";
 import {
   added,
   encodeSummary,
@@ -226,7 +227,7 @@ export class DurableReplay implements ReplayStore {
   }
 
   #placeOf(key: Buffer): Place | undefined {
-    const expiresAtMs = this.#expiries.get(nameOf(key));
+    const expiresAtMs = this.#expiries.get(keyName(key));
     return expiresAtMs === undefined ? undefined : { key, expiresAtMs };
   }
 
@@ -252,7 +253,7 @@ export class DurableReplay implements ReplayStore {
   }
 
   #commit(changes: readonly Change[], reserved: boolean): Promise<boolean> {
-    const names = changes.map(({ key }) => nameOf(key));
+    const names = changes.map(({ key }) => keyName(key));
     if (names.some((name) => this.#changing.has(name))) return Promise.resolve(false);
     for (const name of names) this.#changing.add(name);
     return new Promise((resolve) => {
@@ -265,8 +266,8 @@ export class DurableReplay implements ReplayStore {
   }
 
   #apply(change: Change): void {
-    if ("forget" in change) this.#expiries.delete(nameOf(change.key));
-    else this.#expiries.set(nameOf(change.key), change.expiresAtMs);
+    if ("forget" in change) this.#expiries.delete(keyName(change.key));
+    else this.#expiries.set(keyName(change.key), change.expiresAtMs);
   }
 
   /** What is noted of a change is the change: the summary is made of all that a batch holds. */

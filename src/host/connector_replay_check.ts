@@ -2,6 +2,7 @@
 // damaged could have been the record of a turn that ran, so it is never skipped.
 
 import { fault, ok, type Result } from "../base/faults.ts";
+import { keyName } from "../connector/digest.ts";
 import { checksumOf, decodeRecord, holdsFrame } from "../connector/replay_record.ts";
 import { type Engine, walk } from "../store/engine.ts";
 import {
@@ -22,13 +23,8 @@ export const REPLAY_REMEDY =
 
 export interface Checked {
   readonly summary: Summary;
-  /** When each record expires, by `nameOf` its key: where it lies. */
+  /** When each record expires, by the name of its key: where it lies. */
   readonly expiries: Map<string, number>;
-}
-
-/** A replay key as a name in a map. */
-export function nameOf(key: Buffer): string {
-  return key.toString("latin1");
 }
 
 /** The fault is a sentence that goes on from the store's name. @throws what the engine throws where its file is damaged */
@@ -65,13 +61,13 @@ function countRecords(engine: Engine): Result<Counted> {
     const record = decodeRecord(place.key, value);
     // Also where it is looked for: a damaged branch leads elsewhere.
     if (record === undefined || engine.get(storeKey)?.equals(value) !== true) return damaged("a record");
-    const isTwice = expiries.has(nameOf(place.key));
+    const isTwice = expiries.has(keyName(place.key));
     if (record.expiresAtUnixMs !== place.expiresAtMs || isTwice) return damaged("a record's place");
     if (record.state === "completed") {
       if (!holdsFrame(record, engine.get(frameKey(place)))) return damaged("a frame");
       frames += 1;
     }
-    expiries.set(nameOf(place.key), place.expiresAtMs);
+    expiries.set(keyName(place.key), place.expiresAtMs);
     digest = added(digest, checksumOf(value));
   }
   return ok({ expiries, digest, frames });
