@@ -17,8 +17,8 @@ export type ReadTable = (name: "tcp" | "tcp6") => Promise<string>;
 /** Ids that a user namespace does not know are shown as this one. */
 export const OVERFLOW_UID = 65_534;
 const ESTABLISHED = "01";
-/** While others come and go the kernel may skip a line between two pieces of a table that is read. */
-const LOOKS = 3;
+/** While others come and go the kernel may skip a line between two pieces of a table that is read: often, where many do. */
+const LOOKS = 8;
 
 const readProc: ReadTable = (name) => readFile(`/proc/self/net/${name}`, "latin1");
 
