@@ -9,6 +9,7 @@ import { MODEL_ROWS } from "./connector_commands.ts";
 import { CONSOLE_ROWS } from "./console_commands.ts";
 import { GRANT_ROWS } from "./grant_commands.ts";
 import { INIT_ROWS } from "./init_commands.ts";
+import { MCP_SERVE_ROWS } from "./mcp_serve_commands.ts";
 import { METRICS_ROWS } from "./metrics_commands.ts";
 import { RUN_ROWS } from "./run_commands.ts";
 import { SESSION_ROWS } from "./session_commands.ts";
@@ -90,6 +91,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   tools: "Tools and announced definitions.",
   role: "Runs a role's program.",
   connector: "The model connector: turns of a model for those who never hold the provider's key.",
+  mcp: "MCP servers behind the gate, and MCP clients in front of it.",
   wire: "The codec, for people who write roles in other languages: JSON Lines in and out.",
   completion: "What makes a shell complete commands, options and values at a tab.",
 };
@@ -99,6 +101,7 @@ export const SECTIONS: readonly Section[] = [
   { heading: "Questions to people", commands: ["approvals", "console"] },
   { heading: "What agents do and may do", commands: ["calls", "sessions", "grants", "tools"] },
   { heading: "The broker", commands: ["status", "tail", "metrics", "traces", "freeze", "reload"] },
+  { heading: "MCP", commands: ["mcp"] },
   { heading: "The model connector", commands: ["connector"] },
   { heading: "The record and the state", commands: ["audit", "backup", "restore"] },
   { heading: "Around it", commands: ["help", "man", "completion", "wire"] },
@@ -117,6 +120,7 @@ export const EXAMPLES: readonly string[] = [
 export const OPERATING_ROWS: readonly CommandRow[] = [
   ...RUN_ROWS,
   ...MODEL_ROWS,
+  ...MCP_SERVE_ROWS,
   ...DAEMON_ROWS,
   ...APPROVAL_ROWS,
   ...CALL_ROWS,

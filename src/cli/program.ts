@@ -1,7 +1,6 @@
 // The command line: how rows (command_row.ts) become commands, and what joins them with the daemon, its config and
 // its state. A command's own code is loaded only when it runs, and none of the others' for the daemon.
 
-import { readFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { visible } from "../base/display.ts";
 import type { OfflineAudit } from "./audit.ts";
@@ -10,7 +9,9 @@ import type { LoadConfig } from "./check.ts";
 import { type CommandRow, type Flags, type OptionRow, reachOptions, type Words } from "./command_row.ts";
 import type { Commands } from "./command_tree.ts";
 import type { ConnectorHost } from "./connector_commands.ts";
+import { packageVersion } from "./package_version.ts";
 import { coloured, plain } from "./paint.ts";
+import type { ProcessGuard } from "./process_guard.ts";
 import { type Dialogue, EXIT, lookOf } from "./terminal.ts";
 
 /** Runs one command line; resolves with the exit status. */
@@ -64,21 +65,6 @@ function bareProgram(terminal: Dialogue): Command {
     .showHelpAfterError(hint("", "the commands"));
 }
 
-function packageVersion(): string {
-  for (const up of ["../../package.json", "../../../package.json"]) {
-    try {
-      const found = JSON.parse(readFileSync(new URL(up, import.meta.url), "utf8")) as {
-        name?: string;
-        version?: string;
-      };
-      if (found.name === "callgate" && found.version !== undefined) return found.version;
-    } catch {
-      // from source it is two levels up, compiled three
-    }
-  }
-  return "unknown";
-}
-
 const SERVE_ROW: CommandRow = {
   words: "serve",
   about:
@@ -114,6 +100,11 @@ async function connectorHost(): Promise<ConnectorHost> {
   return { serveConnector, checkConnector };
 }
 
+/** The host's part of `callgate mcp provide`. */
+function processGuard(): Promise<ProcessGuard> {
+  return import("../host/libc.ts");
+}
+
 function backupHost(): Promise<BackupHost> {
   return import("../host/backup_by_config.ts");
 }
@@ -127,6 +118,7 @@ export async function allCommands(): Promise<Commands & { readonly rows: readonl
     { commandTree },
     { connectorRows },
     { manualRows },
+    { mcpProvideRows },
     operating,
   ] = await Promise.all([
     import("./audit_commands.ts"),
@@ -135,6 +127,7 @@ export async function allCommands(): Promise<Commands & { readonly rows: readonl
     import("./command_tree.ts"),
     import("./connector_commands.ts"),
     import("./manual_commands.ts"),
+    import("./mcp_provide_commands.ts"),
     import("./operating_commands.ts"),
   ]);
   const { ABOUT, EXAMPLES, GROUPS, OPERATING_ROWS, SECTIONS } = operating;
@@ -144,6 +137,7 @@ export async function allCommands(): Promise<Commands & { readonly rows: readonl
     ...OPERATING_ROWS,
     ...auditRows(offlineAudit),
     ...connectorRows(connectorHost),
+    ...mcpProvideRows(processGuard),
     ...backupRows(backupHost),
     ...manualRows(() => commands),
   ];

@@ -2,6 +2,8 @@
 // imports koffi, and only when asked: where it cannot be loaded the answer is `undefined`, and
 // whoever needs it decides what that costs. No policy here, and no memory is owned by C.
 
+import { readdirSync, readFileSync } from "node:fs";
+
 /**
  * Calls return 0 or more on success and the negated errno otherwise, as the kernel does: they sit
  * on the path of every accepted connection, and a number costs nothing.
@@ -67,5 +69,48 @@ export async function forbidDumps(): Promise<boolean> {
     return setrlimit(RLIMIT_CORE, none) === 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) === 0;
   } catch {
     return false;
+  }
+}
+
+const F_SETFD = 2;
+const FD_CLOEXEC = 1;
+const STANDARD = 2;
+
+/**
+ * From here on no child gets a descriptor that we inherited ourselves, beside the three standard ones: for those that run
+ * foreign code. (What Node opens is closed in a child anyway.) Resolves to whether that is so.
+ */
+export async function sealDescriptors(): Promise<boolean> {
+  try {
+    const open = inheritable();
+    if (open.length === 0) return true;
+    const koffi = await import("koffi");
+    const fcntl = koffi.load(null).func("int fcntl(int fd, int command, ...)");
+    for (const fd of open) fcntl(fd, F_SETFD, "int", FD_CLOEXEC);
+    return inheritable().length === 0;
+  } catch {
+    return false;
+  }
+}
+
+const O_CLOEXEC = 0o2000000;
+
+/** Open descriptors that a child would get. */
+function inheritable(): readonly number[] {
+  const open = readdirSync("/proc/self/fd").map(Number);
+  return open.filter((fd) => {
+    if (fd <= STANDARD) return false;
+    const flags = /^flags:\s*([0-7]+)$/m.exec(infoOf(fd))?.[1];
+    return flags !== undefined && (Number.parseInt(flags, 8) & O_CLOEXEC) === 0;
+  });
+}
+
+/** Empty where it is closed by now: the one that listed them is. */
+function infoOf(fd: number): string {
+  try {
+    return readFileSync(`/proc/self/fdinfo/${fd}`, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
+    throw error;
   }
 }

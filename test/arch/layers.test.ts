@@ -42,9 +42,14 @@ const IMPORTS = FILES.flatMap(importsOf);
 /** Runs in a browser. */
 const isOfPage = (file: string): boolean => relative(SRC, file).startsWith("roles/console/page/");
 
+/** The one file of each half of the MCP SDK. */
+const MCP_SDK = ["roles/mcp/provide/mcp_client.ts", "roles/mcp/serve/sdk.ts"];
+
 /** What it imports is bundled (build.ts), so those libraries are no dependencies of the package. */
 const isBundled = (file: string): boolean =>
-  isOfPage(file) || relative(SRC, file).startsWith("connector/backends/");
+  isOfPage(file) ||
+  relative(SRC, file).startsWith("connector/backends/") ||
+  MCP_SDK.includes(relative(SRC, file));
 
 /** The layer of a file: its first directory below src, or its own name at the top. */
 function layerOf(path: string): string {

@@ -44,6 +44,10 @@ function optionFault(node: CommandNode, rest: string[]): string | undefined {
   let placed = 0;
   while (rest.length > 0) {
     const word = rest.shift() ?? "";
+    if (word === "--") {
+      placed += rest.length; // another program's command line
+      break;
+    }
     if (!word.startsWith("-") || word === "-") {
       placed += 1;
       continue;

@@ -174,6 +174,7 @@ describe("the documents", () => {
     "docs/operate.md",
     "docs/connector.md",
     "docs/console.md",
+    "docs/mcp.md",
     "docs/metrics.md",
     "docs/policy.md",
     "docs/shell.md",

@@ -50,13 +50,14 @@ function shownTool(core: Core, viewer: RolePolicy, name: string) {
   if (resolved === undefined)
     return viewer.operator ? { name, in_service: false, announced: true, ...looked } : undefined;
   const { tool, pin } = resolved;
-  const { description, schema } = readable(core, resolved);
+  const { description, schema, annotations } = readable(core, resolved);
   return {
     name,
     description: description ?? null,
     effect: tool.effect,
     in_service: core.peers.leastLoaded(tool.role, name, pin?.definition.digest) !== undefined,
     schema: schema === undefined ? null : plain(schema.source),
+    ...(annotations === undefined ? {} : { annotations }),
     ...looked,
   };
 }
@@ -70,13 +71,23 @@ function lookedAt(core: Core, name: string): "waiting" | "unseen" | "accepted" |
 }
 
 /** The owner's words; a provider's (its schema holds words too) only once an operator has looked at them. */
-function readable(core: Core, { tool, pin }: Resolved): Pick<ToolPolicy, "description" | "schema"> {
+function readable(core: Core, { tool, pin }: Resolved): Readable {
   const configured = core.runtime.policy.tools.get(tool.name);
   const accepted = pin !== undefined && pin.acceptedBy !== CONFIG ? pin.definition : undefined;
   return {
     description: configured?.description ?? accepted?.description,
     schema: configured?.schema ?? accepted?.schema,
+    annotations: accepted === undefined ? undefined : annotationsIn(accepted.text),
   };
+}
+
+interface Readable extends Pick<ToolPolicy, "description" | "schema"> {
+  /** Hints of a provider's that an operator has looked at: they decide nothing here. */
+  readonly annotations: unknown;
+}
+
+function annotationsIn(definition: string): unknown {
+  return (JSON.parse(definition) as { readonly annotations?: unknown }).annotations;
 }
 
 /** A parsed value as JSON again. */

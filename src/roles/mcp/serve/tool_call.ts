@@ -1,0 +1,224 @@
+// One `tools/call` from its request to what it is answered: which call at the broker it is, how long it waits there, and
+// what the client hears meanwhile. Invariant: the wait ends in time for the client; the call at the broker does not end
+// with it, unless the client says that it wants it no more.
+
+import type { Effects } from "../../../client/effects.ts";
+import { CallgateError } from "../../../client/error.ts";
+import type { BrokerSide } from "./broker_side.ts";
+import type { CallBook } from "./call_book.ts";
+import { callKey } from "./call_key.ts";
+import {
+  type CallToolResult,
+  deniedResult,
+  failedResult,
+  noAnswerResult,
+  notAskedResult,
+  stillAskedResult,
+  toolResult,
+  tooManyResult,
+  unreachableResult,
+  waitingWords,
+} from "./call_result.ts";
+import type { Answer, AskedCall, OpenCall, Question } from "./open_call.ts";
+import type { CallState, CallStates } from "./request_state.ts";
+import type { ServedTool } from "./tool_table.ts";
+
+/** A request as its connection gives it. */
+export interface AskedTool {
+  readonly served: ServedTool;
+  /** The text of a JSON object. */
+  readonly argumentsText: string;
+  /** Whether the client can be told to come again for the same call (2026-07-28). */
+  readonly canComeAgain: boolean;
+  /** Whether the client can ask its user something between two rounds. */
+  readonly canElicit: boolean;
+  /** What the client was given to come again with. */
+  readonly state: string | undefined;
+  /** What the client's user said to the question of the last round. */
+  readonly said: "accept" | "decline" | "cancel" | undefined;
+  /** Keeps a client that wants to hear of progress waiting. */
+  readonly report: ((progress: number, message: string) => void) | undefined;
+  /** Aborted where the client waits no more. */
+  readonly signal: AbortSignal;
+  /** Whether the reason of that is the client's wish, and not a lost connection or its impatience. */
+  readonly isWish: () => boolean;
+}
+
+export type Answered =
+  | { readonly kind: "result"; readonly result: CallToolResult; readonly call?: OpenCall }
+  /** `question`: to put before the client's user. */
+  | { readonly kind: "again"; readonly state: string; readonly question?: string }
+  | { readonly kind: "bad_state" }
+  | { readonly kind: "gone" };
+
+export interface CallSettings {
+  readonly book: CallBook;
+  readonly states: CallStates;
+  readonly broker: Pick<BrokerSide, "why" | "isOut" | "onOutage">;
+  readonly effects: Pick<Effects, "after">;
+  /** How long a request waits for a person: less than the clients' own patience. */
+  readonly holdMs: number;
+}
+
+/** A quick answer of a person's is waited for before the client's user is bothered. */
+export const QUICK_MS = 1000;
+export const PROGRESS_MS = 5000;
+/** Clients give up after ten rounds: the eleventh would be an error that says nothing. */
+export const ROUNDS_MAX = 10;
+
+export async function answerCall(settings: CallSettings, asked: AskedTool): Promise<Answered> {
+  const { tool, isRead } = asked.served;
+  const key = callKey(tool, asked.argumentsText);
+  const state = asked.state === undefined ? undefined : settings.states.open(asked.state, key);
+  if (asked.state !== undefined && state === undefined) return { kind: "bad_state" };
+  if (asked.signal.aborted) return { kind: "gone" };
+  if (settings.broker.isOut && !settings.book.isOpen(key))
+    return { kind: "result", result: notAskedResult(tool) };
+  const call = await takeCall(settings.book, { tool, key, text: asked.argumentsText, isRead }, state);
+  if (call === undefined) return { kind: "result", result: tooManyResult(tool) };
+  if (asked.said === "decline") settings.book.callOff(call);
+  const seen = await waitFor(settings, asked, call, holdMsOf(settings, asked, state));
+  return answered(settings, asked, call, seen, state?.round ?? 0);
+}
+
+async function takeCall(
+  book: CallBook,
+  asked: AskedCall,
+  state: CallState | undefined,
+): Promise<OpenCall | undefined> {
+  return state === undefined ? book.take(asked) : book.takeById(asked, state.call);
+}
+
+/** Who shows its user a question does so at once; who is kept waiting by progress waits for as long as it takes. */
+function holdMsOf({ holdMs }: CallSettings, asked: AskedTool, state: CallState | undefined): number {
+  if (asked.canComeAgain) return asked.canElicit && state === undefined ? QUICK_MS : holdMs;
+  return asked.report === undefined ? holdMs : Number.POSITIVE_INFINITY;
+}
+
+type Seen = "ended" | "asked" | "out" | "gone";
+
+function waitFor(
+  { broker, effects }: CallSettings,
+  { signal, report }: AskedTool,
+  call: OpenCall,
+  holdMs: number,
+): Promise<Seen> {
+  return new Promise((resolve) => {
+    const undo: (() => void)[] = [];
+    let isLate = false;
+    const see = (seen: Seen) => {
+      for (const one of undo.splice(0)) one();
+      resolve(seen);
+    };
+    const look = () => {
+      if (call.answer !== undefined) see("ended");
+      else if (signal.aborted) see("gone");
+      else if (isLate && call.question !== undefined) see("asked");
+      else if (broker.isOut) see("out");
+    };
+    undo.push(call.listen(look), broker.onOutage(look));
+    signal.addEventListener("abort", look);
+    undo.push(() => signal.removeEventListener("abort", look));
+    if (holdMs !== Number.POSITIVE_INFINITY) {
+      const late = () => {
+        isLate = true;
+        look();
+      };
+      undo.push(effects.after(holdMs, late));
+    }
+    if (report !== undefined) undo.push(reporting(effects, call, report));
+    look();
+  });
+}
+
+/** Says again and again that the call is open. The function returned ends it. */
+function reporting(
+  effects: Pick<Effects, "after">,
+  call: OpenCall,
+  report: (progress: number, message: string) => void,
+): () => void {
+  let progress = 0;
+  let callOff = () => {};
+  const say = () => {
+    progress += 1;
+    report(progress, call.question === undefined ? "It runs." : sentence(call.question));
+    callOff();
+    callOff = effects.after(PROGRESS_MS, say);
+  };
+  callOff = effects.after(PROGRESS_MS, say);
+  const quiet = call.listen(() => call.answer === undefined && say());
+  return () => {
+    callOff();
+    quiet();
+  };
+}
+
+function sentence(question: Question): string {
+  return `It ${waitingWords(question)}.`;
+}
+
+async function answered(
+  settings: CallSettings,
+  asked: AskedTool,
+  call: OpenCall,
+  seen: Seen,
+  round: number,
+): Promise<Answered> {
+  const { book } = settings;
+  if (seen === "gone") {
+    if (asked.isWish()) book.cancel(call);
+    else book.leave(call);
+    return { kind: "gone" };
+  }
+  if (seen !== "ended" || call.answer === undefined) {
+    book.leave(call);
+    return unanswered(settings, asked, call, seen, round);
+  }
+  const result = await resultOf(settings, asked.served, call, call.answer);
+  if (isOpenStill(call.answer)) book.leave(call);
+  else book.delivered(call);
+  return { kind: "result", result, call };
+}
+
+/** Without the broker's answer it may go on: whoever asks the same is to find it. */
+function isOpenStill(answer: Answer): boolean {
+  return answer instanceof CallgateError && answer.mayHaveRun;
+}
+
+function unanswered(
+  { states }: CallSettings,
+  asked: AskedTool,
+  { id, asked: { key }, question }: OpenCall,
+  seen: Seen,
+  round: number,
+): Answered {
+  const { tool } = asked.served;
+  if (seen === "out" || question === undefined) return { kind: "result", result: unreachableResult(tool) };
+  if (!asked.canComeAgain || round >= ROUNDS_MAX || asked.said === "cancel")
+    return { kind: "result", result: stillAskedResult(tool, question) };
+  const state = states.seal({ call: id, round: round + 1 }, key);
+  return { kind: "again", state, ...(asked.canElicit ? { question: questionText(tool, question) } : {}) };
+}
+
+function questionText(tool: string, question: Question): string {
+  return `The call of ${tool} ${waitingWords(question)}. Approve or refuse it where such questions are shown (the console, or \`callgate approvals\`). Accept here to wait for that; decline to call it off.`;
+}
+
+async function resultOf(
+  { broker }: CallSettings,
+  { tool, isMcp }: ServedTool,
+  call: OpenCall,
+  answer: Answer,
+): Promise<CallToolResult> {
+  if (answer instanceof CallgateError) return noAnswerResult(tool, answer);
+  switch (answer.status) {
+    case "result":
+      return toolResult(answer, isMcp);
+    case "denied":
+      return deniedResult(tool, answer.reason, await broker.why(call.id));
+    case "failed":
+      return failedResult(tool, answer.message);
+    case "pending_approval": // never final, by the client library's own rule
+      return unreachableResult(tool);
+  }
+}
