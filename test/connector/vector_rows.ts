@@ -191,9 +191,11 @@ function isAnswerMet(row: Row): boolean {
   const frameBytesMax = Number(row["max_frame_bytes"]);
   // Whether the request itself would fit is no question of these rows.
   const sealed = sealRequest(invocation, { key, frameBytesMax: 2 ** 32 - 1 }, () => Buffer.alloc(12));
-  const frame = frameOf(binary(row, "stream"), frameBytesMax);
-  if (!sealed.ok || frame === undefined) return false;
-  const result = openResponse(frame, sealed.value.asked, key);
+  if (!sealed.ok) return false;
+  const intake = new FrameIntake(frameBytesMax).take(binary(row, "stream"));
+  // What the client's socket makes of these (client_socket.ts).
+  if (intake.state !== "whole") return isError(row, intake.state === "partial" ? "NoAnswer" : "FrameSize");
+  const result = openResponse(intake.frame, sealed.value.asked, key);
   return isDeepStrictEqual(
     result.ok
       ? { outcome: "result", result: plain(view(TRANSPORT_RESULT, result.value)) }
