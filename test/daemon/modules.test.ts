@@ -35,7 +35,7 @@ describe("a daemon", () => {
     expect(within(urls, /\/pino\/pino\.js$/)).not.toHaveLength(0);
     expect(within(urls, /@bufbuild|fast-check|typescript|tsx|vitest/)).toEqual([]);
     expect(within(urls, /\/src\/(client|roles|connector)\//)).toEqual([]);
-    expect(within(urls, /\/src\/cli\/(?!program|command_row|paint|terminal)/)).toEqual([]);
+    expect(within(urls, /\/src\/cli\/(?!program|command_row|package_version|paint|terminal)/)).toEqual([]);
   });
 
   it("with a condition loads them", async () => {
