@@ -111,7 +111,7 @@ export interface DurableReplayOptions {
  * Of each some hundred bytes are in memory, and all are read at a start. Over it no new turn is let in until others are
  * forgotten: a caller that has turns as fast as it can must not end the process, nor leave a store that none can open.
  */
-export const RECORDS_MAX = 4_000_000;
+const RECORDS_MAX = 4_000_000;
 
 export class DurableReplay implements ReplayStore {
   readonly #engine: Engine;

@@ -44,7 +44,7 @@ const ERROR_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
  * Of `{"error": {...}}`, `{"error": "text"}`, `{"message": ...}` and `{"detail": "text"}`: Anthropic's and OpenAI's
  * form, and those of the servers that speak theirs.
  */
-export function readProviderError(value: unknown): ProviderError {
+function readProviderError(value: unknown): ProviderError {
   const root = asRecord(value);
   const error = recordMember(root, "error") ?? root;
   const text = textMember(error, "message") ?? textMember(root, "error") ?? textMember(root, "detail");
@@ -137,7 +137,7 @@ const AUTHORIZATION = /\b(?:bearer|authorization|x-api-key|api[ _-]?key)\b/i;
  * Whether a text repeats six characters of the key in a row, or speaks of keys at all: a proxy that shows the headers
  * it got may have written them in a form that no search finds, so such a text is not told.
  */
-export function holdsKey(text: string, key: string | undefined): boolean {
+function holdsKey(text: string, key: string | undefined): boolean {
   if (key === undefined) return false;
   if (AUTHORIZATION.test(text)) return true;
   const [searched, wanted] = [text.toLowerCase(), key.toLowerCase()];

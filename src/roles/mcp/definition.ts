@@ -56,7 +56,7 @@ export interface McpNotes {
 /** What the broker takes as a description (src/broker/definitions.ts). */
 const DESCRIPTION_CHARS_MAX = 8192;
 /** What models take as a tool's name: the shortest limit among them. */
-export const MODEL_NAME_CHARS_MAX = 64;
+const MODEL_NAME_CHARS_MAX = 64;
 
 const DIGEST_CHARS = 12;
 /** A name that ends so by itself is mapped too: so no name is what another was mapped to. */

@@ -80,7 +80,7 @@ function textBlock(text: string): ContentBlock {
   return { type: "text", text };
 }
 
-export function textResult(text: string): CallToolResult {
+function textResult(text: string): CallToolResult {
   return { content: [textBlock(text)] };
 }
 

@@ -64,7 +64,7 @@ export interface CallSettings {
 export const QUICK_MS = 1000;
 export const PROGRESS_MS = 5000;
 /** Clients give up after ten rounds: the eleventh would be an error that says nothing. */
-export const ROUNDS_MAX = 10;
+const ROUNDS_MAX = 10;
 
 export async function answerCall(settings: CallSettings, asked: AskedTool): Promise<Answered> {
   const { tool, isRead } = asked.served;
