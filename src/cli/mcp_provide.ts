@@ -2,6 +2,7 @@
 // server ends with it either way.
 
 import { visibleLine } from "../base/display.ts";
+import { isLoopbackHost } from "../base/loopback.ts";
 import { isToolPrefix } from "../roles/mcp/definition.ts";
 import { serverEnvironment } from "../roles/mcp/provide/environment.ts";
 import { isHeadersText, parseHeaders } from "../roles/mcp/provide/header_lines.ts";
@@ -102,13 +103,9 @@ function urlOf(text: string): URL {
     throw new UsageFault("--url must be an http or https URL");
   if (url.username !== "" || url.password !== "")
     throw new UsageFault("--url must hold no user and password: --header-file is the place for such");
-  if (url.protocol === "http:" && !isLoopback(url.hostname))
+  if (url.protocol === "http:" && !isLoopbackHost(url.hostname))
     throw new UsageFault(
       "--url must be https, but on this machine: everybody on the way could read and change it",
     );
   return url;
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === "localhost" || hostname === "[::1]" || /^127\.[0-9.]+$/.test(hostname);
 }

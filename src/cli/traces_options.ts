@@ -4,6 +4,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { visibleLine } from "../base/display.ts";
 import { U64_MAX } from "../base/ids.ts";
+import { isLoopbackHost } from "../base/loopback.ts";
 import { collectorUrl } from "../roles/traces/sender.ts";
 import { UsageFault } from "./call.ts";
 import type { Flags } from "./command_row.ts";
@@ -118,10 +119,8 @@ function recordOf(text: string | undefined): bigint | undefined {
   return BigInt(text);
 }
 
-const LOOPBACK = /^(?:localhost|.*\.localhost|127(?:\.[0-9]+){3}|\[::1\])$/;
-
 function isPlain({ protocol, hostname }: URL): boolean {
-  return protocol === "http:" && !LOOPBACK.test(hostname);
+  return protocol === "http:" && !isLoopbackHost(hostname);
 }
 
 async function isOpenToOthers(path: string): Promise<boolean> {

@@ -1,8 +1,8 @@
 // What an operator says of a provider, and the check of it. Invariant: a checked setting names one endpoint at one
 // origin; nothing else, no environment variable either, says where a turn goes or what is sent with it.
 
-import { isIP } from "node:net";
 import { fault, ok, type Result } from "../../base/faults.ts";
+import { isLoopbackHost } from "../../base/loopback.ts";
 
 /** Each is an API; `openai-chat` is Chat Completions as local servers speak it. Also the name of the transport. */
 export const BACKEND_KINDS = ["anthropic", "openai-responses", "openai-chat"] as const;
@@ -125,15 +125,10 @@ function checkBaseUrl(text: string, allowPlainHttp: boolean): Result<string> {
   if (url.username !== "" || url.password !== "") return fault("the base URL must hold no user and password");
   if (text.includes("?") || text.includes("#"))
     return fault("the base URL must hold no query and no fragment");
-  if (url.protocol === "http:" && !allowPlainHttp && !isLoopback(url.hostname)) {
+  if (url.protocol === "http:" && !allowPlainHttp && !isLoopbackHost(url.hostname)) {
     return fault("the base URL is http to another machine, which sends key and prompts in clear: use https");
   }
   return ok(url.origin + url.pathname.replace(/\/+$/, ""));
-}
-
-function isLoopback(hostname: string): boolean {
-  if (hostname === "localhost" || hostname === "[::1]") return true;
-  return isIP(hostname) === 4 && hostname.startsWith("127.");
 }
 
 function checkHeaders(headers: Readonly<Record<string, string>>): Result<ReadonlyMap<string, string>> {

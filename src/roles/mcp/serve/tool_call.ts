@@ -21,27 +21,12 @@ import {
 } from "./call_result.ts";
 import type { Answer, AskedCall, OpenCall, Question } from "./open_call.ts";
 import type { CallState, CallStates } from "./request_state.ts";
+import type { ToolRequest } from "./sdk.ts";
 import type { ServedTool } from "./tool_table.ts";
 
-/** A request as its connection gives it. */
-export interface AskedTool {
+/** A request as its connection gives it, its name looked up. */
+export interface AskedTool extends Omit<ToolRequest, "name"> {
   readonly served: ServedTool;
-  /** The text of a JSON object. */
-  readonly argumentsText: string;
-  /** Whether the client can be told to come again for the same call (2026-07-28). */
-  readonly canComeAgain: boolean;
-  /** Whether the client can ask its user something between two rounds. */
-  readonly canElicit: boolean;
-  /** What the client was given to come again with. */
-  readonly state: string | undefined;
-  /** What the client's user said to the question of the last round. */
-  readonly said: "accept" | "decline" | "cancel" | undefined;
-  /** Keeps a client that wants to hear of progress waiting. */
-  readonly report: ((progress: number, message: string) => void) | undefined;
-  /** Aborted where the client waits no more. */
-  readonly signal: AbortSignal;
-  /** Whether the reason of that is the client's wish, and not a lost connection or its impatience. */
-  readonly isWish: () => boolean;
 }
 
 export type Answered =
