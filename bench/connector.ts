@@ -21,7 +21,7 @@ import { encode } from "../src/connector/encode.ts";
 import { open, seal } from "../src/connector/envelope.ts";
 import { echo, POOL_BYTES, turnOf } from "./connector_turn.ts";
 import { diskOf, processorMs } from "./durable.ts";
-import { type Measured, median, startProgram, stop } from "./processes.ts";
+import { type Measured, median, outputOf, startProgram, stop } from "./processes.ts";
 
 export const CONNECTOR_NAME = "connector, 16 callers, durable turns of 4 KiB";
 const CALLERS = 16;
@@ -81,15 +81,6 @@ async function measureTurns(directory: string): Promise<Turns> {
 async function load(port: string, turns: number, name: string): Promise<Measured> {
   const child = startProgram("connector_load.ts", [port, CALLERS, turns, PAYLOAD_BYTES, name]);
   return JSON.parse(await outputOf(child)) as Measured;
-}
-
-async function outputOf(child: ReturnType<typeof startProgram>): Promise<string> {
-  let out = "";
-  child.stdout?.on("data", (chunk) => {
-    out += String(chunk);
-  });
-  await once(child, "close");
-  return out;
 }
 
 /** What crypto and codec do for one turn, by itself: from the request's frame to the invocation, from the result to the reply's. */

@@ -11,6 +11,7 @@ import {
   type Measured,
   measureRelay,
   median,
+  outputOf,
   ready,
   startDaemon,
   startProgram,
@@ -89,12 +90,7 @@ async function measureDaemon(directory: string, record: "durable" | "memory"): P
 async function measureDisk(directory: string, bytesPerCall: number): Promise<Measured> {
   const file = join(directory, "raw");
   const child = startProgram("disk.ts", [file, IN_FLIGHT, LOAD.calls, Math.round(bytesPerCall)]);
-  let out = "";
-  child.stdout?.on("data", (chunk) => {
-    out += String(chunk);
-  });
-  await new Promise((resolve) => child.once("close", resolve));
-  return JSON.parse(out) as Measured;
+  return JSON.parse(await outputOf(child)) as Measured;
 }
 
 /** Processor time of a daemon that nobody asks anything, in milliseconds. */

@@ -70,8 +70,12 @@ export function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Chi
   });
 }
 
-export function startProgram(name: string, args: readonly (string | number)[]): ChildProcess {
-  return start([...TSX, here(name), ...args.map(String)]);
+export function startProgram(
+  name: string,
+  args: readonly (string | number)[],
+  env: NodeJS.ProcessEnv = {},
+): ChildProcess {
+  return start([...TSX, here(name), ...args.map(String)], env);
 }
 
 /** The daemon, compiled where it was; `node`: before its script. */
@@ -119,12 +123,17 @@ async function callers(
   first: number,
 ): Promise<Measured> {
   const child = startProgram("load.ts", [join(sockets, "agent.sock"), connections, depth, calls, first]);
+  return JSON.parse(await outputOf(child)) as Measured;
+}
+
+/** All that it prints until it ends. */
+export async function outputOf(child: ChildProcess): Promise<string> {
   let out = "";
   child.stdout?.on("data", (chunk) => {
     out += String(chunk);
   });
   await once(child, "close");
-  return JSON.parse(out) as Measured;
+  return out;
 }
 
 /** One run against a raw relay that is started for it. */

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { benchConnector, CONNECTOR_NAME } from "./connector.ts";
 import { benchDurable, DURABLE_NAME } from "./durable.ts";
+import { benchMcp, MCP_NAME } from "./mcp.ts";
 import {
   drive,
   type Load,
@@ -72,6 +73,7 @@ async function main(): Promise<void> {
     }
     if (DURABLE_NAME.includes(only)) await benchDurable(directory, ROUNDS);
     if (CONNECTOR_NAME.includes(only)) await benchConnector(directory, ROUNDS);
+    if (MCP_NAME.includes(only)) await benchMcp(directory, ROUNDS);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

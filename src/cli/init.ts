@@ -2,15 +2,19 @@
 // it or nothing, and never over what is there.
 
 import { lstatSync, readFileSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
 import { visibleLine } from "../base/display.ts";
 import { UsageFault } from "./call.ts";
-import type { Flags, Words } from "./command_row.ts";
-import { type Choice, readChoice } from "./init_choice.ts";
+import { type Flags, textOf, type Words } from "./command_row.ts";
+import { lengthOf } from "./connector_options.ts";
+import { type Choice, type Program, readChoice } from "./init_choice.ts";
+import { lookAtServers, takenNotes, takenText, takeOverFrom, unlooked } from "./init_mcp.ts";
+import type { Looks } from "./init_mcp_grants.ts";
 import { nextSteps } from "./init_next.ts";
-import { type Planned, planOf } from "./init_plan.ts";
-import type { Program } from "./init_units.ts";
-import { isMissing, thereAlready, writePlan } from "./init_write.ts";
+import { planOf } from "./init_plan.ts";
+import { isMissing, type Planned, thereAlready, writePlan } from "./init_write.ts";
+import type { ProcessGuard } from "./process_guard.ts";
 import { type Dialogue, EXIT } from "./terminal.ts";
 
 /** What init looks at on the machine. */
@@ -19,14 +23,21 @@ export interface InitHost {
   /** The interpreter, and the script that it runs. */
   readonly node: string;
   readonly script: string;
+  /** Options of the interpreter: how it runs a source. */
+  readonly nodeOptions: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly home: string;
+  /** What keeps a foreign program away from us. */
+  readonly guard: () => Promise<ProcessGuard>;
   /** Where relative paths begin. */
   readonly workingDirectory: string;
   /** The text of /etc/passwd. */
   readonly passwd: () => string;
 }
 
-export function thisHost(): InitHost {
+export function thisHost(guard: InitHost["guard"]): InitHost {
   return {
+    ...{ guard, nodeOptions: process.execArgv, env: process.env, home: homedir() },
     uid: process.geteuid?.() ?? -1,
     node: process.execPath,
     script: process.argv[1] ?? "",
@@ -42,35 +53,69 @@ export async function initialise(
   terminal: Dialogue,
   words: Words,
   flags: Flags,
-  host: InitHost = thisHost(),
+  host: InitHost,
 ): Promise<number> {
-  const choice = readChoice(words, flags, host.uid);
+  const file = textOf(flags, "fromMcp");
+  const choice = readChoice(
+    words,
+    flags,
+    host.uid,
+    file === undefined ? undefined : takeOverFrom(file, host),
+  );
   if (choice.kind === "here" && host.uid === OVERFLOW_ID)
     throw new UsageFault("user id 65534 stands for nobody in particular; run init as another user");
+  if (choice.taken?.servers.length === 0) return refuseEmpty(terminal, choice.taken.leftOut);
   const users = namesIn(host.passwd);
   const isUser = (name: string) => users.has(name);
-  const plan = planOf(choice, { program: programOf(host), isMissing, isUser });
+  const programs = { program: programOf(host), ownProgram: [host.node, ...host.nodeOptions, host.script] };
+  const planWith = (looks: Looks) => planOf(choice, { ...programs, isMissing, isUser, looks });
+  if (flags["print"] !== true) {
+    const refused = refuse(terminal, choice, planWith(new Map()));
+    if (refused !== undefined) return refused;
+  }
+  const looks = file === undefined ? new Map() : await looksOf(terminal, choice, flags, host, file);
+  if (looks === undefined) return EXIT.failed;
+  const plan = planWith(looks);
   if (flags["print"] === true) {
     terminal.out(plan.map((one) => printed(choice, one)).join(""));
     return EXIT.ok;
   }
-  if (isNoDirectory(choice.directory)) {
-    terminal.err(
-      `callgate: nothing was written: ${visibleLine(JSON.stringify(choice.directory), 300)} is no directory\n`,
-    );
-    return EXIT.failed;
-  }
-  const there = thereAlready(choice.directory, plan);
-  if (there.length > 0) return refuse(terminal, choice, there);
   const written = writePlan(choice.directory, choice.kind === "here" ? 0o700 : 0o755, plan);
   if (!written.ok) {
     terminal.err(`callgate: ${visibleLine(written.fault, 500)}\n`);
     return EXIT.failed;
   }
-  terminal.out(made(choice, plan));
-  terminal.out(nextSteps(choice, { isUser, workingDirectory: host.workingDirectory }));
+  terminal.out(`${takenText(choice, looks)}${made(choice, plan)}`);
+  terminal.out(nextSteps(choice, { isUser, workingDirectory: host.workingDirectory, file, ...programs }));
   for (const note of notesOf(choice, host)) terminal.err(`note: ${visibleLine(note, 500)}\n`);
   return EXIT.ok;
+}
+
+function refuseEmpty(terminal: Dialogue, leftOut: readonly string[]): number {
+  const lines = leftOut.map((line) => `  ${line}\n`).join("");
+  const why = lines === "" ? "the file names no server" : "no server of the file can be taken over";
+  terminal.err(`callgate: nothing was written: ${why}\n${lines}`);
+  return EXIT.failed;
+}
+
+/** undefined: it was said why not. */
+async function looksOf(
+  terminal: Dialogue,
+  choice: Choice,
+  flags: Flags,
+  { guard, env, home, workingDirectory }: InitHost,
+  given: string,
+): Promise<Looks | undefined> {
+  const say = (line: string) => terminal.err(`callgate: ${line}\n`);
+  if (flags["start"] === false) return unlooked(choice);
+  const { sealDescriptors, forbidDumps } = await guard();
+  if (!(await sealDescriptors())) {
+    say("descriptors that were passed to this process would reach the servers: use --no-start");
+    return undefined;
+  }
+  await forbidDumps();
+  const file = resolve(workingDirectory, given);
+  return lookAtServers(choice, { file, limitMs: lengthOf(flags, "startTimeout"), env, home, say });
 }
 
 /** Something that nothing can be put into; what can't be looked at is told of by the writing. */
@@ -111,7 +156,15 @@ function printed({ directory }: Choice, { path, mode, text }: Planned): string {
   return text === undefined ? head : `${head}${text}\n`;
 }
 
-function refuse(terminal: Dialogue, { directory }: Choice, there: readonly string[]): number {
+/** The exit status, where it was said that nothing can be written there. */
+function refuse(terminal: Dialogue, { directory }: Choice, plan: readonly Planned[]): number | undefined {
+  if (isNoDirectory(directory)) {
+    const shown = visibleLine(JSON.stringify(directory), 300);
+    terminal.err(`callgate: nothing was written: ${shown} is no directory\n`);
+    return EXIT.failed;
+  }
+  const there = thereAlready(directory, plan);
+  if (there.length === 0) return undefined;
   const paths = there.map((path) => `  ${visibleLine(join(directory, path), 300)}\n`).join("");
   const hint = "Name another directory, move these away, or see with --print what would be written.";
   terminal.err(
@@ -131,13 +184,14 @@ function notesOf(choice: Choice, host: InitHost): readonly string[] {
   const { kind, directory } = choice;
   const open = firstOpen(directory, kind === "here" ? host.uid : 0);
   const place = open === undefined ? [] : [`the daemon will not start from here: ${open}`];
-  if (kind === "here") return [...place, ...missingRoots(choice).map(notServed)];
+  const own = [...place, ...takenNotes(choice)];
+  if (kind === "here") return [...own, ...missingRoots(choice).map(notServed)];
   if (isSource(host.script))
-    return [...place, `this callgate runs from its source, so the units name ${INSTALLED}: install it there`];
+    return [...own, `this callgate runs from its source, so the units name ${INSTALLED}: install it there`];
   const program = firstOpen(host.script, 0) ?? firstOpen(host.node, 0);
   return program === undefined
-    ? place
-    : [...place, `whoever can change the program can change the gate: ${program}`];
+    ? own
+    : [...own, `whoever can change the program can change the gate: ${program}`];
 }
 
 function missingRoots({ providers }: Choice): readonly string[] {

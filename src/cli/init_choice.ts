@@ -8,11 +8,16 @@ import { parseRootOption, ROOT_OPTION_SYNTAX } from "../roles/files/root_option.
 import type { FilesRoot } from "../roles/files/roots.ts";
 import { UsageFault } from "./call.ts";
 import type { Flags, Words } from "./command_row.ts";
+import type { McpServerEntry, McpServersRead } from "./mcp_servers_file.ts";
 
-/** A role that provides tools: directories by `callgate role files`, or, without roots, anything that announces them. */
+/**
+ * A role that provides tools: directories by `callgate role files`, an MCP server by `callgate mcp provide`, or, without roots
+ * and server, anything that announces them.
+ */
 export interface ProviderChoice {
   readonly role: string;
   readonly roots: readonly FilesRoot[];
+  readonly server?: McpServerEntry;
 }
 
 export interface Choice {
@@ -21,17 +26,24 @@ export interface Choice {
   /** Absolute. */
   readonly directory: string;
   readonly callers: readonly string[];
+  /** Users of this machine who run a caller's program themselves, by the caller; any other caller gets a user of its own. */
+  readonly clients: ReadonlyMap<string, string>;
   readonly providers: readonly ProviderChoice[];
+  /** What was read of a client's config file. */
+  readonly taken?: McpServersRead;
   /** Names of the users who operate it; none in a tryout, where that is whoever runs it. */
   readonly operators: readonly string[];
   /** Who made the choice. */
   readonly uid: number;
 }
 
+/** How the command is started: words in front of `serve`. */
+export type Program = readonly string[];
+
 export const OPERATOR_ROLE = "operator";
 /** In front of a role's name it is the name of the role's user, which has 31 characters at most. */
 export const USER_PREFIX = "callgate-";
-const ROLE_CHARS_MAX = 31 - USER_PREFIX.length;
+export const ROLE_CHARS_MAX = 31 - USER_PREFIX.length;
 /** Names that a path, a unit or a rule of the daemon has taken. */
 const TAKEN = ["callgate", OPERATOR_ROLE, "operators"];
 const USER_NAME = /^[a-z_][a-z0-9_-]{0,30}$/;
@@ -40,8 +52,11 @@ const SERVICE_ROOT = "/srv/callgate";
 /** `sun_path` without its NUL. */
 const SOCKET_PATH_BYTES_MAX = 107;
 
+/** Reads a client's config file, given the names of roles that its servers can't have. @throws UsageFault */
+export type TakeOver = (taken: readonly string[]) => McpServersRead;
+
 /** @throws UsageFault */
-export function readChoice([given]: Words, flags: Flags, uid: number): Choice {
+export function readChoice([given]: Words, flags: Flags, uid: number, takeOver?: TakeOver): Choice {
   const directory = plainPath(resolve(given ?? "callgate"), "the directory");
   const kind = kindOf(directory, flags);
   const operators = list(flags, "operator");
@@ -49,13 +64,15 @@ export function readChoice([given]: Words, flags: Flags, uid: number): Choice {
     throw new UsageFault(
       "--operator names users of a service (--service); in a tryout you operate it yourself",
     );
+  const { callers, clients } = callersOf(orElse(list(flags, "caller"), ["agent"]), kind);
+  const otherwise = takeOver === undefined ? ["files"] : [];
+  const named = providersOf(orElse(list(flags, "provider"), otherwise), kind, directory);
+  const taken = takeOver?.([...TAKEN, ...callers, ...named.map(({ role }) => role)]);
+  const servers = (taken?.servers ?? []).map((server) => ({ role: server.role, roots: [], server }));
   const choice: Choice = {
-    kind,
-    directory,
-    callers: orElse(list(flags, "caller"), ["agent"]),
-    providers: providersOf(orElse(list(flags, "provider"), ["files"]), kind, directory),
-    operators,
-    uid,
+    ...{ kind, directory, callers, clients, operators, uid },
+    providers: [...named, ...servers],
+    ...(taken === undefined ? {} : { taken }),
   };
   checkNames(choice);
   checkSockets(choice);
@@ -74,6 +91,22 @@ function list(flags: Flags, name: string): readonly string[] {
 
 function orElse(given: readonly string[], otherwise: readonly string[]): readonly string[] {
   return given.length > 0 ? given : otherwise;
+}
+
+/** `agent`, or `agent=alice`: that user of this machine runs the program. */
+function callersOf(given: readonly string[], kind: Choice["kind"]): Pick<Choice, "callers" | "clients"> {
+  const parts = given.map((text) => text.split(/=(.*)/s));
+  const clients = new Map<string, string>();
+  for (const [role = "", user] of parts) {
+    if (user === undefined) continue;
+    if (kind === "here")
+      throw new UsageFault(
+        "--caller NAME=USER is for a service (--service); in a tryout you are all of them",
+      );
+    if (!USER_NAME.test(user)) throw new UsageFault(`--caller: ${shown(user)} is no user's name`);
+    clients.set(role, user);
+  }
+  return { callers: parts.map(([role = ""]) => role), clients };
 }
 
 /** The roots of one role may be given one by one: `--provider files=/a --provider files=rw:/b`. */
@@ -122,7 +155,7 @@ function plainPath(path: string, what: string): string {
   );
 }
 
-function checkNames({ callers, providers, operators }: Choice): void {
+function checkNames({ callers, clients, providers, operators }: Choice): void {
   const roles = [...callers, ...providers.map(({ role }) => role)];
   for (const role of roles) checkRole(role);
   const twice = roles.find((role, i) => roles.indexOf(role) !== i);
@@ -132,6 +165,11 @@ function checkNames({ callers, providers, operators }: Choice): void {
     );
   for (const user of operators)
     if (!USER_NAME.test(user)) throw new UsageFault(`--operator: ${shown(user)} is no user's name`);
+  const both = operators.find((user) => [...clients.values()].includes(user));
+  if (both !== undefined)
+    throw new UsageFault(
+      `${shown(both)} can't both run a caller and answer its questions: nobody approves for their own user`,
+    );
 }
 
 function checkRole(role: string): void {

@@ -4,11 +4,13 @@
 
 import { type Choice, OPERATOR_ROLE, type ProviderChoice, USER_PREFIX } from "./init_choice.ts";
 import { filesGrants, filesTools } from "./init_files.ts";
+import { type Looks, suggestedGrants } from "./init_mcp_grants.ts";
 
 export const OPERATORS_GROUP = "callgate-operators";
 
-export function configText(choice: Choice): string {
+export function configText(choice: Choice, looks: Looks): string {
   const { callers, providers } = choice;
+  const hasServers = providers.some(({ server }) => server !== undefined);
   return [
     head(choice),
     daemon(choice),
@@ -17,12 +19,13 @@ export function configText(choice: Choice): string {
     ...providers.map((one) => provider(one, choice)),
     operator(choice),
     TOOLS,
-    ...providers.map((one) => (one.roots.length > 0 ? filesTools(one) : announcedTools(one, callers))),
+    ...(hasServers ? [SERVERS_TOOLS] : []),
+    ...providers
+      .filter(({ server }) => server === undefined)
+      .map((one) => (one.roots.length > 0 ? filesTools(one) : announcedTools(one, callers))),
     GRANTS,
-    ...providers.flatMap((one) =>
-      one.roots.length > 0 ? callers.map((role) => filesGrants(role, one)) : [announces(one.role)],
-    ),
-    ...callers.map(itself),
+    ...providers.flatMap((one) => providerGrants(one, callers, looks)),
+    ...callers.map((role) => itself(role, hasServers)),
     OPERATES,
   ].join("\n");
 }
@@ -74,10 +77,10 @@ ${kind === "service" ? made : ""}`;
 }
 
 /** Who may connect, and who gets through the socket's mode. */
-function admits(role: string, { kind, uid }: Choice): string {
+function admits(role: string, { kind, uid, clients }: Choice): string {
   if (kind === "here") return `users = [${uid}]`;
-  const user = `${USER_PREFIX}${role}`;
-  return `users = ["${user}"]\ngroup = "${user}"`;
+  const own = `${USER_PREFIX}${role}`;
+  return `users = ["${clients.get(role) ?? own}"]\ngroup = "${own}"`;
 }
 
 function caller(role: string, choice: Choice): string {
@@ -91,7 +94,7 @@ ${admits(role, choice)}
 }
 
 function provider(one: ProviderChoice, choice: Choice): string {
-  const { role, roots } = one;
+  const { role, roots, server } = one;
   if (roots.length > 0)
     return `# The process that has files: callgate role files. No call leads out of its directories.
 [roles.${role}]
@@ -99,7 +102,9 @@ ${admits(role, choice)}
 # The highest class that its results may carry.
 class_max = "${highestClass(one)}"
 `;
-  return `# The process that has ${role}. It runs somebody's code, so it gets one connection.
+  const what =
+    server === undefined ? `has ${role}` : `runs the MCP server "${server.name}": callgate mcp provide`;
+  return `# The process that ${what}. It runs somebody's code, so it gets one connection.
 [roles.${role}]
 ${admits(role, choice)}
 connections = 1
@@ -139,6 +144,11 @@ const TOOLS = `
 # TOOLS. Who provides each, what a call of it can do, and what its results are at least.
 `;
 
+const SERVERS_TOOLS = `# Tools of MCP servers need no entry here. Each is out of service until an operator has accepted what its
+# server announced, and again when that changes. Without an entry it counts as the worst (effect =
+# "execute"), and its results as untrusted.
+`;
+
 /** Nothing of it is in force: what a tool does, only its provider's owner knows. */
 function announcedTools({ role }: ProviderChoice, [first = "agent"]: readonly string[]): string {
   return `# What ${role} announces needs no entry here to be accepted, but without one it counts as the worst
@@ -174,6 +184,15 @@ const GRANTS = `
 # to what a session may have read for the grant to hold.
 `;
 
+function providerGrants(one: ProviderChoice, callers: readonly string[], looks: Looks): readonly string[] {
+  const { role, roots, server } = one;
+  if (roots.length > 0) return callers.map((caller) => filesGrants(caller, one));
+  if (server === undefined) return [announces(role)];
+  return [announces(role), suggestedGrants(role, callers, looks.get(role) ?? NOT_LOOKED)];
+}
+
+const NOT_LOOKED = "nobody has looked at the server";
+
 function announces(role: string): string {
   return `[[grants]]
 id = "${role}-announces"
@@ -185,12 +204,13 @@ taint_untrusted = true
 `;
 }
 
-function itself(role: string): string {
-  return `# A caller may learn why it was denied, and withdraw what it asked.
+function itself(role: string, lists: boolean): string {
+  const what = lists ? "see its tools, learn why it was denied" : "learn why it was denied";
+  return `# A caller may ${what}, and withdraw what it asked.
 [[grants]]
 id = "${role}-itself"
 role = "${role}"
-tools = ["callgate.calls.why", "callgate.calls.cancel"]
+tools = [${lists ? '"callgate.tools.list", ' : ""}"callgate.calls.why", "callgate.calls.cancel"]
 effect = "allow"
 taint_max = "restricted"
 taint_untrusted = true

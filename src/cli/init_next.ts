@@ -1,34 +1,43 @@
 // What to do after `callgate init`: the commands in their order, as they can be typed.
 
 import { join, relative } from "node:path";
-import { type Choice, OPERATOR_ROLE, USER_PREFIX } from "./init_choice.ts";
+import { visible } from "../base/display.ts";
+import { type Choice, OPERATOR_ROLE, type Program, USER_PREFIX } from "./init_choice.ts";
 import { OPERATORS_GROUP } from "./init_config.ts";
 import { filesPrefix } from "./init_files.ts";
+import { CLIENT_ENTRY, clientEntry, operatorSocket, START_SCRIPT, shellWord } from "./init_mcp_files.ts";
 import { rolesOf, rootOption } from "./init_units.ts";
 
 export interface NextHost {
   readonly isUser: (name: string) => boolean;
   readonly workingDirectory: string;
+  /** The client's file, as it was given. */
+  readonly file: string | undefined;
+  readonly program: Program;
+  readonly ownProgram: Program;
 }
 
 export function nextSteps(choice: Choice, host: NextHost): string {
   const steps = choice.kind === "here" ? tryout(choice, host) : service(choice, host);
-  return steps
+  return [...steps, ...gated(choice, host)]
     .map(([why, ...commands]) => `${why}\n${commands.map((line) => `  ${line}\n`).join("")}`)
     .join("");
 }
 
 type Step = readonly [why: string, ...commands: string[]];
 
-function tryout({ directory, callers, providers }: Choice, { workingDirectory }: NextHost): readonly Step[] {
+function tryout(
+  { directory, callers, providers, taken }: Choice,
+  { workingDirectory }: NextHost,
+): readonly Step[] {
   const at = (...names: string[]) => word(near(join(directory, ...names), workingDirectory));
   const [caller = "agent"] = callers;
   const served = providers.filter(({ roots }) => roots.length > 0);
-  const others = providers.filter(({ roots }) => roots.length === 0);
+  const others = providers.filter(({ roots, server }) => roots.length === 0 && server === undefined);
   return [
     [
       "To try it, each in a terminal of its own:",
-      `callgate serve --config ${at("callgate.toml")}`,
+      taken === undefined ? `callgate serve --config ${at("callgate.toml")}` : at(START_SCRIPT),
       ...served.map(
         (one) => `callgate role files --socket ${at("run", `${one.role}.sock`)}${filesFlags(one)}`,
       ),
@@ -45,6 +54,36 @@ function tryout({ directory, callers, providers }: Choice, { workingDirectory }:
   ];
 }
 
+/** From servers that wait to be looked at, to a client that has them. */
+function gated(choice: Choice, { workingDirectory, file, program, ownProgram }: NextHost): readonly Step[] {
+  const { kind, directory, callers, clients, providers, taken } = choice;
+  if (taken === undefined || file === undefined) return [];
+  const typed = (path: string) => shellWord(kind === "here" ? near(path, workingDirectory) : path);
+  const socket = typed(operatorSocket(choice));
+  const [role = "ROLE"] = providers.flatMap((one) => (one.server === undefined ? [] : [one.role]));
+  const entry = JSON.stringify(clientEntry(choice, taken.form, kind === "here" ? ownProgram : program));
+  const [caller = "agent"] = callers;
+  const who =
+    kind === "service" && !clients.has(caller)
+      ? ` (this entry is for the user ${USER_PREFIX}${caller}: name whoever runs the client with --caller ${caller}=USER)`
+      : "";
+  return [
+    [
+      "Look at what each server says its tools are, and put them into service:",
+      `callgate tools diff '${role}.*' --socket ${socket}`,
+      `callgate tools accept '${role}.*' DIGEST --socket ${socket}  # the digest is the last line of diff`,
+    ],
+    [
+      `Take the # away from the grants in ${typed(join(directory, "callgate.toml"))} that you agree with, and then:`,
+      `callgate reload --socket ${socket}`,
+    ],
+    [
+      `In ${shellWord(file)}, put the entry in ${typed(join(directory, CLIENT_ENTRY))} in the place of the servers that were taken over${who}:`,
+      visible(entry),
+    ],
+  ];
+}
+
 function programs(sockets: readonly string[]): Step {
   return ["Providers of your own connect to (docs/wire.md, examples/python):", ...sockets];
 }
@@ -56,13 +95,21 @@ function filesFlags({ role, roots }: Choice["providers"][number]): string {
 }
 
 function service(choice: Choice, { isUser }: NextHost): readonly Step[] {
-  const { directory, providers, operators } = choice;
+  const { directory, providers, operators, clients } = choice;
   const at = (path: string) => word(join(directory, path));
   const served = providers.filter(({ roots }) => roots.length > 0);
-  const missing = ["callgate", ...rolesOf(choice).map((role) => `${USER_PREFIX}${role}`)].filter(
-    (user) => !isUser(user),
-  );
-  const strangers = operators.filter((user) => !isUser(user));
+  const run = providers.filter(({ roots, server }) => roots.length > 0 || server !== undefined);
+  const missing = [
+    "callgate",
+    ...rolesOf(choice)
+      .filter((role) => !clients.has(role))
+      .map((role) => `${USER_PREFIX}${role}`),
+  ].filter((user) => !isUser(user));
+  const people = [
+    ...operators.map((user) => [user, OPERATORS_GROUP] as const),
+    ...[...clients].map(([role, user]) => [user, `${USER_PREFIX}${role}`] as const),
+  ];
+  const strangers = people.filter(([user]) => !isUser(user));
   return [
     ...(missing.length === 0
       ? []
@@ -73,9 +120,9 @@ function service(choice: Choice, { isUser }: NextHost): readonly Step[] {
           ] satisfies Step,
         ]),
     ...strangers.map(
-      (user): Step => [
+      ([user, group]): Step => [
         `No user here is called ${user}. When there is one:`,
-        `usermod --append --groups ${OPERATORS_GROUP} ${user}`,
+        `usermod --append --groups ${group} ${user}`,
       ],
     ),
     [
@@ -91,7 +138,7 @@ function service(choice: Choice, { isUser }: NextHost): readonly Step[] {
       "Install and start (the .example files are for programs of your own):",
       `cp ${at("sysusers.d")}/*.conf /etc/sysusers.d/; cp ${at("tmpfiles.d")}/*.conf /etc/tmpfiles.d/`,
       `cp ${at("systemd")}/*.service /etc/systemd/system/; systemctl daemon-reload`,
-      `systemctl enable --now callgate${served.map(({ role }) => ` callgate-${role}`).join("")}`,
+      `systemctl enable --now callgate${run.map(({ role }) => ` callgate-${role}`).join("")}`,
     ],
     [
       `Then, as an operator (who was put into the group ${OPERATORS_GROUP} logs in again first):`,

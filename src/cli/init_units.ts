@@ -3,12 +3,11 @@
 // Invariant: what a path or name could mean to systemd (a specifier, a variable, a word's end) is written
 // so that it means itself.
 
-import { type Choice, OPERATOR_ROLE, type ProviderChoice, USER_PREFIX } from "./init_choice.ts";
+import { type Choice, OPERATOR_ROLE, type Program, type ProviderChoice, USER_PREFIX } from "./init_choice.ts";
 import { OPERATORS_GROUP } from "./init_config.ts";
 import { filesPrefix } from "./init_files.ts";
-
-/** How the units start the command: words in front of `serve`. */
-export type Program = readonly string[];
+import { serverFile } from "./init_mcp_files.ts";
+import type { McpServerEntry } from "./mcp_servers_file.ts";
 
 /** A word of a line that systemd splits. */
 export function systemdWord(text: string): string {
@@ -26,33 +25,48 @@ function command(...words: readonly string[]): string {
   return words.map(systemdWord).join(" ");
 }
 
-/** What every unit of ours gives up. What runs in it needs no more than files and Unix sockets. */
-const HARDENED = `NoNewPrivileges=yes
+/** What every unit of ours gives up, also one in which namespaces are made. */
+const GIVEN_UP = `NoNewPrivileges=yes
 CapabilityBoundingSet=
 AmbientCapabilities=
 PrivateDevices=yes
 PrivateIPC=yes
 ProtectSystem=strict
-ProtectKernelTunables=yes
 ProtectKernelModules=yes
-ProtectKernelLogs=yes
 ProtectControlGroups=yes
 ProtectClock=yes
-ProtectHostname=yes
-ProtectProc=invisible
-RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
 LockPersonality=yes
 RemoveIPC=yes
 KeyringMode=private
-SystemCallArchitectures=native
-# Those of pkeys(7) beside it: V8 guards its code with them.
-SystemCallFilter=@system-service pkey_alloc pkey_free pkey_mprotect
-SystemCallErrorNumber=EPERM
+SystemCallArchitectures=native`;
+
+const LAST = `SystemCallErrorNumber=EPERM
 # MemoryDenyWriteExecute= must stay off: V8 writes code at run time and runs it.
 UMask=0077
 LimitCORE=0`;
+
+/** What runs in it needs no more than files and Unix sockets. */
+const HARDENED = `${GIVEN_UP}
+ProtectKernelTunables=yes
+ProtectKernelLogs=yes
+ProtectHostname=yes
+ProtectProc=invisible
+RestrictNamespaces=yes
+# Those of pkeys(7) beside it: V8 guards its code with them.
+SystemCallFilter=@system-service pkey_alloc pkey_free pkey_mprotect
+${LAST}`;
+
+/**
+ * What runs in it puts a foreign program into namespaces of its own. The kernel lets it show that program a /proc only
+ * where nothing lies over parts of ours, as the settings that are missing here would.
+ */
+const HARDENED_BUT_NAMESPACES = `${GIVEN_UP}
+# The server is put into namespaces of its own, with a /proc of its own: so no RestrictNamespaces=, no
+# ProtectKernelTunables=, ProtectKernelLogs=, ProtectProc= and ProtectHostname= here, and @mount below.
+SystemCallFilter=@system-service @mount pkey_alloc pkey_free pkey_mprotect
+${LAST}`;
 
 const NO_NETWORK = `# No network at all: peers come over Unix sockets.
 PrivateNetwork=yes
@@ -131,6 +145,59 @@ ${HARDENED}
 WantedBy=multi-user.target
 `;
 }
+
+/** Its server is somebody else's code: it gets a user, a home and an end of its own. */
+export function mcpUnit({ role, reach }: McpServerEntry, { directory }: Choice, program: Program): string {
+  const words = ["mcp", "provide", "--socket", `/run/callgate/${role}.sock`, "--prefix", `${role}.`];
+  const file = `${directory}/${serverFile(role)}`.replaceAll("%", "%%");
+  return `# An MCP server as role ${role}. \`callgate init\` wrote it. The server runs in here, as this user: nothing else
+# may run as it.
+
+${roleHead(`callgate mcp provide, as role ${role}`)}
+
+[Service]
+Type=simple
+User=${USER_PREFIX}${role}
+Group=${USER_PREFIX}${role}
+# How the server is reached, secrets included: root alone can read the file, and this unit gets a copy.
+LoadCredential=server:${file}
+ExecStart=${command(...program, ...words)} --server-file %d/server
+# Whatever the server has started ends with it.
+KillMode=control-group
+Restart=always
+RestartSec=5
+SyslogIdentifier=callgate-${role}
+
+# A home of its own, /var/lib/callgate-${role}. Of the disk it can write nothing else, and of people's homes it
+# sees nothing. What it serves of them has to be named, here and to its user (setfacl):
+StateDirectory=callgate-${role}
+StateDirectoryMode=0700
+Environment=HOME=/var/lib/callgate-${role}
+WorkingDirectory=/var/lib/callgate-${role}
+ProtectHome=tmpfs
+${bound(reach)}
+PrivateTmp=yes
+# What needs no network should have none: take the # away from the first two, and remove the third.
+#PrivateNetwork=yes
+#RestrictAddressFamilies=AF_UNIX
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+${HARDENED_BUT_NAMESPACES}
+
+[Install]
+WantedBy=multi-user.target
+`;
+}
+
+/** Paths among its arguments are most often what it serves: shown, and not opened. */
+function bound(reach: McpServerEntry["reach"]): string {
+  const given = reach.kind === "url" ? [] : reach.args;
+  const paths = given.filter((one) => one.length <= PATH_CHARS_MAX && PLAIN_PATH.test(one));
+  const shown = paths.length > 0 ? paths : ["/home/NAME/DIRECTORY"];
+  return shown.flatMap((path) => [`#BindReadOnlyPaths=${path}`, `#BindPaths=${path}`]).join("\n");
+}
+
+const PATH_CHARS_MAX = 255;
+const PLAIN_PATH = /^(?:\/[A-Za-z0-9][A-Za-z0-9_.@-]*)+\/?$/;
 
 function roleHead(description: string): string {
   return `[Unit]
@@ -229,19 +296,21 @@ export function rolesOf({ callers, providers }: Choice): readonly string[] {
 
 /** sysusers.d(5). The daemon is in each role's group: only so may it give that group the role's socket. */
 export function sysusersText(choice: Choice, isUser: (name: string) => boolean): string {
-  const roles = rolesOf(choice);
-  const users = roles.map((role) => `${USER_PREFIX}${role}`);
-  const members = [...users, OPERATORS_GROUP].map((group) => `m callgate ${group}`);
+  const { clients } = choice;
+  const groups = rolesOf(choice).map((role) => `${USER_PREFIX}${role}`);
+  const own = rolesOf(choice).filter((role) => !clients.has(role));
+  const people = [...clients].map(([role, user]) => clientLines(role, user, isUser));
+  const members = [...groups, OPERATORS_GROUP].map((group) => `m callgate ${group}`);
   // A user that is not there would be made, as a system user that nobody can log in as.
   const operators = choice.operators.map((user) => `${isUser(user) ? "" : "#"}m ${user} ${OPERATORS_GROUP}`);
-  const people = operators.length > 0 ? operators : [`#m NAME ${OPERATORS_GROUP}`];
+  const keepers = operators.length > 0 ? operators : [`#m NAME ${OPERATORS_GROUP}`];
   return `# The users of callgate and its roles. \`callgate init\` wrote it; systemd-sysusers makes them.
 u callgate - "callgate broker" /var/lib/callgate
-${users.map((user, i) => `u ${user} - "callgate role ${roles[i]}"`).join("\n")}
-
+${own.map((role) => `u ${USER_PREFIX}${role} - "callgate role ${role}"`).join("\n")}
+${people.join("")}
 # Who may answer questions and keep the broker. Being put into a group counts from the next login on.
 g ${OPERATORS_GROUP}
-${people.join("\n")}
+${keepers.join("\n")}
 
 # The broker gives each role's socket to the role's group, so it has to be in it.
 ${members.join("\n")}
@@ -253,13 +322,25 @@ ${byHand(choice)
 `;
 }
 
+/** A user who runs the client has a group of the role's, and through it its socket. */
+function clientLines(role: string, user: string, isUser: (name: string) => boolean): string {
+  const group = `${USER_PREFIX}${role}`;
+  return `# The client of role ${role} is run by ${user}.\ng ${group}\n${isUser(user) ? "" : "#"}m ${user} ${group}\n`;
+}
+
 function byHand(choice: Choice): readonly string[] {
+  const { clients } = choice;
   const nologin = "--shell /usr/sbin/nologin";
-  const users = rolesOf(choice).map((role) => `${USER_PREFIX}${role}`);
+  const groups = rolesOf(choice).map((role) => `${USER_PREFIX}${role}`);
+  const own = rolesOf(choice).filter((role) => !clients.has(role));
   return [
     `groupadd --system ${OPERATORS_GROUP}`,
-    ...users.map((user) => `useradd --system --user-group ${nologin} ${user}`),
-    `useradd --system --user-group --home-dir /var/lib/callgate --groups ${[...users, OPERATORS_GROUP].join(",")} ${nologin} callgate`,
+    ...own.map((role) => `useradd --system --user-group ${nologin} ${USER_PREFIX}${role}`),
+    ...[...clients].flatMap(([role, user]) => [
+      `groupadd --system ${USER_PREFIX}${role}`,
+      `usermod --append --groups ${USER_PREFIX}${role} ${user}`,
+    ]),
+    `useradd --system --user-group --home-dir /var/lib/callgate --groups ${[...groups, OPERATORS_GROUP].join(",")} ${nologin} callgate`,
     ...choice.operators.map((user) => `usermod --append --groups ${OPERATORS_GROUP} ${user}`),
   ];
 }

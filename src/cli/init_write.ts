@@ -14,7 +14,15 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { fault, ok, type Result } from "../base/faults.ts";
-import type { Planned } from "./init_plan.ts";
+
+export interface Planned {
+  readonly path: string;
+  readonly mode: number;
+  /** undefined: a directory. */
+  readonly text?: string;
+  /** What it is, in a few words. */
+  readonly about: string;
+}
 
 /** Of the planned paths, those where something is already. */
 export function thereAlready(directory: string, plan: readonly Planned[]): readonly string[] {

@@ -2,8 +2,8 @@
 // server ends with it either way.
 
 import { visibleLine } from "../base/display.ts";
-import { isLoopbackHost } from "../base/loopback.ts";
 import { isToolPrefix } from "../roles/mcp/definition.ts";
+import type { Confinement } from "../roles/mcp/provide/confinement.ts";
 import { serverEnvironment } from "../roles/mcp/provide/environment.ts";
 import { isHeadersText, parseHeaders } from "../roles/mcp/provide/header_lines.ts";
 import { type McpProviderOptions, provideMcp } from "../roles/mcp/provide/mcp_provider.ts";
@@ -11,6 +11,8 @@ import { addressSource, commandSource } from "../roles/mcp/provide/server_source
 import { addressOf, UsageFault } from "./call.ts";
 import { type Flags, textOf, type Words } from "./command_row.ts";
 import { lengthOf } from "./connector_options.ts";
+import { urlFault } from "./mcp_server_entry.ts";
+import { spelledOut } from "./mcp_server_file.ts";
 import { packageVersion } from "./package_version.ts";
 import type { ProcessGuard } from "./process_guard.ts";
 import { readSecretFile, refuseSecretFile } from "./secret_file.ts";
@@ -22,13 +24,13 @@ export async function runMcpProvide(
   flags: Flags,
   guard: ProcessGuard,
 ): Promise<number> {
-  const say = (line: string) => terminal.err(`callgate: ${line}\n`);
   const source = sourceOf(words, flags);
   const prefix = textOf(flags, "prefix") ?? "";
   if (!isToolPrefix(prefix))
     throw new UsageFault(
       "--prefix must begin with a letter, then lower-case letters, digits, _, - and ., 40 at most",
     );
+  const say = (line: string) => terminal.err(`callgate: ${speaker(prefix)}${line}\n`);
   if (!(await guard.sealDescriptors())) {
     say("descriptors that were passed to this process would reach the server, and can't be kept from it");
     return EXIT.failed;
@@ -54,6 +56,12 @@ export async function runMcpProvide(
   return why.isBroker ? EXIT.connection : EXIT.failed;
 }
 
+/** Several of these often share one log, and each tells of its server. */
+function speaker(prefix: string): string {
+  const name = prefix.replace(/[._-]+$/, "");
+  return name === "" ? "" : `${name}: `;
+}
+
 /** At the first signal; at the second the process ends, and the server's keeper ends what is left of that. */
 function interrupted(terminal: Dialogue): Promise<undefined> {
   let signals = 0;
@@ -67,21 +75,50 @@ function interrupted(terminal: Dialogue): Promise<undefined> {
 }
 
 /** @throws UsageFault */
-function sourceOf(words: Words, flags: Flags): McpProviderOptions["source"] {
+function sourceOf(given: Words, options: Flags): McpProviderOptions["source"] {
+  const { words, flags, headers } = spelledOut(given, options);
   const [command, ...args] = words.filter((word) => word !== undefined);
   const url = textOf(flags, "url");
   if ((command === undefined) === (url === undefined))
-    throw new UsageFault("either a command, after --, or --url must be given");
+    throw new UsageFault("one of a command, after --, --url and --server-file must be given");
   if (command === undefined) {
-    const address = { url: urlOf(url ?? ""), headers: headersOf(flags) };
+    if (flags["unconfined"] === true || hiddenPaths(flags).length > 0)
+      throw new UsageFault("--hide and --unconfined go with a command");
+    const address = { url: urlOf(url ?? ""), headers: headers ?? headersOf(flags) };
     return (effects) => addressSource(address, effects);
   }
   if (flags["headerFile"] !== undefined) throw new UsageFault("--header-file goes with --url");
-  const given = flags["env"];
-  const env = serverEnvironment(Array.isArray(given) ? (given as readonly string[]) : [], process.env);
+  const variables = flags["env"];
+  const env = serverEnvironment(
+    Array.isArray(variables) ? (variables as readonly string[]) : [],
+    process.env,
+  );
   if (!env.ok) throw new UsageFault(`--env: ${visibleLine(env.fault)}`);
-  const run = { command, args, env: env.value, cwd: textOf(flags, "cwd") };
+  const run = {
+    command,
+    args,
+    env: env.value,
+    cwd: textOf(flags, "cwd"),
+    confinement: confinementOf(options),
+  };
   return (effects) => commandSource(run, effects);
+}
+
+function confinementOf(flags: Flags): Confinement | "none" {
+  const paths = hiddenPaths(flags);
+  if (flags["unconfined"] === true) {
+    if (paths.length > 0) throw new UsageFault("--hide does not go with --unconfined, which hides nothing");
+    return "none";
+  }
+  const to = addressOf(flags);
+  const serverFile = textOf(flags, "serverFile");
+  const hidden = serverFile === undefined ? paths : [...paths, serverFile];
+  return { socket: "path" in to ? to.path : undefined, hidden };
+}
+
+function hiddenPaths(flags: Flags): readonly string[] {
+  const paths = flags["hide"];
+  return Array.isArray(paths) ? (paths as readonly string[]) : [];
 }
 
 const HEADER_FILE_BYTES_MAX = 65_536;
@@ -96,16 +133,8 @@ function headersOf(flags: Flags): Readonly<Record<string, string>> {
   return headers.value;
 }
 
-/** A token in a URL would stand in process lists and logs. */
 function urlOf(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol))
-    throw new UsageFault("--url must be an http or https URL");
-  if (url.username !== "" || url.password !== "")
-    throw new UsageFault("--url must hold no user and password: --header-file is the place for such");
-  if (url.protocol === "http:" && !isLoopbackHost(url.hostname))
-    throw new UsageFault(
-      "--url must be https, but on this machine: everybody on the way could read and change it",
-    );
-  return url;
+  const wrong = urlFault(text);
+  if (wrong !== undefined) throw new UsageFault(`--url ${wrong}`);
+  return new URL(text);
 }

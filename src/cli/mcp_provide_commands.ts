@@ -24,6 +24,11 @@ export function mcpProvideRows(load: () => Promise<ProcessGuard>): readonly Comm
           about: "headers for that server, a `Name: value` a line; nobody else may read the file",
         },
         {
+          flags: "--server-file <file>",
+          about:
+            "instead of a command or --url: a file with the server's entry as clients have it, in JSON; nobody else may read it",
+        },
+        {
           flags: "--prefix <text>",
           about: "in front of every tool's name, as `provides` of the role has it: fs.",
         },
@@ -34,6 +39,16 @@ export function mcpProvideRows(load: () => Promise<ProcessGuard>): readonly Comm
           repeats: true,
         },
         { flags: "--cwd <directory>", about: "where the command runs (else here)" },
+        {
+          flags: "--hide <path>",
+          about:
+            "a directory or file that the command is not to see, beside the socket's directory: the broker's state and config, keys",
+          repeats: true,
+        },
+        {
+          flags: "--unconfined",
+          about: "run the command as it is: a hostile one can then reach what this user can",
+        },
         {
           flags: "--concurrency <number>",
           about: "calls at the server at once; others wait",
@@ -65,10 +80,11 @@ export function mcpProvideRows(load: () => Promise<ProcessGuard>): readonly Comm
         1: "no connection to the broker, or it was lost",
         4: "the server can't be started, or the broker lets this role announce nothing",
       },
-      help: "The role needs `provides` with the prefix and a grant for callgate.tools.announce; give it `connections = 1`, and a role of its own for each server. What a server has announced is out of service until an operator accepts it (callgate tools diff, accept) or the config names it. The server gets a process group of its own, none of our descriptors, and no variable that it was not given; whatever it starts ends with it. It runs as the same user as this command: a user of its own (and KillMode=control-group) is what keeps a hostile one in.",
+      help: "The role needs `provides` with the prefix and a grant for callgate.tools.announce; give it `connections = 1`, and a role of its own for each server. What a server has announced is out of service until an operator accepts it (callgate tools diff, accept) or the config names it. The server runs in namespaces of its own, without capabilities: it sees no process but its own, the directory of the role's socket is empty for it, and it gets none of our descriptors and no variable that it was not given; whatever it starts ends with it and with us. Where this user may not make namespaces it is not started, unless with --unconfined. The network and the files of this user are open to it either way: a user of its own for each server is what keeps it from them.",
       examples: [
         "callgate mcp provide --socket run/fs.sock --prefix fs. -- npx -y @modelcontextprotocol/server-filesystem /srv/docs",
         "callgate mcp provide --socket run/issues.sock --prefix issues. --url https://mcp.example/mcp --header-file issues.headers",
+        "callgate mcp provide --socket run/fs.sock --prefix fs. --server-file mcp/fs.json  # as callgate init --from-mcp writes it",
       ],
     },
   ];

@@ -8,12 +8,12 @@ import type { Section } from "./command_tree.ts";
 import { MODEL_ROWS } from "./connector_commands.ts";
 import { CONSOLE_ROWS } from "./console_commands.ts";
 import { GRANT_ROWS } from "./grant_commands.ts";
-import { INIT_ROWS } from "./init_commands.ts";
 import { MCP_SERVE_ROWS } from "./mcp_serve_commands.ts";
 import { METRICS_ROWS } from "./metrics_commands.ts";
 import { RUN_ROWS } from "./run_commands.ts";
 import { SESSION_ROWS } from "./session_commands.ts";
 import { TAIL_ROWS } from "./tail_commands.ts";
+import { TOOL_ROWS } from "./tool_commands.ts";
 import { WIRE_ROWS } from "./wire_commands.ts";
 
 const DAEMON_ROWS: readonly CommandRow[] = [
@@ -49,33 +49,6 @@ const DAEMON_ROWS: readonly CommandRow[] = [
       "callgate freeze agent --of chat-17",
       "callgate freeze agent --thaw",
     ],
-  },
-];
-
-const TOOL_ROWS: readonly CommandRow[] = [
-  {
-    words: "tools list",
-    about: "The tools that this role may call, in some way; an operator's: all.",
-    tool: "callgate.tools.list",
-    args: (_, flags) => ({ prefix: flags["prefix"] }),
-    view: async () => (await import("./tool_views.ts")).toolTable,
-    options: [{ flags: "--prefix <text>", about: "only names that begin so" }],
-    examples: ["callgate tools list", "callgate tools list --prefix mail. --json | jq -r .tools[].name"],
-  },
-  {
-    words: "tools diff <tool>",
-    about: "An announced definition beside the pinned one.",
-    tool: "callgate.tools.diff",
-    args: ([tool]) => ({ tool }),
-    examples: ["callgate tools diff mail.send"],
-  },
-  {
-    words: "tools accept <tool> <digest>",
-    about: "Puts that very definition into service.",
-    tool: "callgate.tools.accept",
-    args: ([tool, digest]) => ({ tool, digest }),
-    view: async () => (await import("./tool_views.ts")).acceptedText,
-    examples: ["callgate tools accept mail.send DIGEST  # the one that tools diff shows"],
   },
 ];
 
@@ -130,6 +103,5 @@ export const OPERATING_ROWS: readonly CommandRow[] = [
   ...CONSOLE_ROWS,
   ...METRICS_ROWS,
   ...TAIL_ROWS,
-  ...INIT_ROWS,
   ...WIRE_ROWS,
 ];

@@ -100,7 +100,7 @@ async function connectorHost(): Promise<ConnectorHost> {
   return { serveConnector, checkConnector };
 }
 
-/** The host's part of `callgate mcp provide`. */
+/** The host's part of `callgate mcp provide` and `callgate init --from-mcp`. */
 function processGuard(): Promise<ProcessGuard> {
   return import("../host/libc.ts");
 }
@@ -117,6 +117,7 @@ export async function allCommands(): Promise<Commands & { readonly rows: readonl
     { checkRows },
     { commandTree },
     { connectorRows },
+    { initRows },
     { manualRows },
     { mcpProvideRows },
     operating,
@@ -126,6 +127,7 @@ export async function allCommands(): Promise<Commands & { readonly rows: readonl
     import("./check_commands.ts"),
     import("./command_tree.ts"),
     import("./connector_commands.ts"),
+    import("./init_commands.ts"),
     import("./manual_commands.ts"),
     import("./mcp_provide_commands.ts"),
     import("./operating_commands.ts"),
@@ -137,6 +139,7 @@ export async function allCommands(): Promise<Commands & { readonly rows: readonl
     ...OPERATING_ROWS,
     ...auditRows(offlineAudit),
     ...connectorRows(connectorHost),
+    ...initRows(processGuard),
     ...mcpProvideRows(processGuard),
     ...backupRows(backupHost),
     ...manualRows(() => commands),

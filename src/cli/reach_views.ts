@@ -128,26 +128,38 @@ const NO_WAY = "No way leads from untrusted content to an effect without a perso
 
 interface Ways {
   readonly first: OpenPath;
-  readonly sources: string[];
+  readonly sources: readonly string[];
+  readonly sinks: readonly string[];
 }
 
 function grouped(paths: readonly OpenPath[]): readonly Ways[] {
-  const groups = new Map<string, Ways>();
-  for (const path of paths) {
-    const { source: _, taint, ...rest } = path;
-    const key = JSON.stringify([rest, taint.untrusted]);
+  const bySink = together(paths, ({ source: _, taint, ...rest }) => JSON.stringify([rest, taint.untrusted]));
+  const ways = bySink.map((alike) => ({ first: alike[0], sources: alike.map(({ source }) => source) }));
+  const alike = together(ways, ({ first: { source: _, sink: __, taint, ...rest }, sources }) =>
+    JSON.stringify([rest, taint.untrusted, sources]),
+  );
+  return alike.map((some) => ({ ...some[0], sinks: some.map(({ first }) => first.sink) }));
+}
+
+type Some<T> = readonly [T, ...T[]];
+
+/** In the order of the first of each. */
+function together<T>(all: readonly T[], keyOf: (one: T) => string): readonly Some<T>[] {
+  const groups = new Map<string, [T, ...T[]]>();
+  for (const one of all) {
+    const key = keyOf(one);
     const group = groups.get(key);
-    if (group === undefined) groups.set(key, { first: path, sources: [path.source] });
-    else group.sources.push(path.source);
+    if (group === undefined) groups.set(key, [one]);
+    else group.push(one);
   }
   return [...groups.values()];
 }
 
-function wayText({ first, sources }: Ways, paint: Paint): string {
-  const { role, through, sink_role: last, sink, effect, by } = first;
+function wayText({ first, sources, sinks }: Ways, paint: Paint): string {
+  const { role, through, sink_role: last, effect, by } = first;
   const grants = by.length === 0 ? "" : ` (${by.length === 1 ? "grant" : "grants"} ${by.join(", ")})`;
   const start = `${role} reads results of ${either(sources)} (untrusted)`;
-  const end = `can then use ${sink} (${effect}) without a person${grants}`;
+  const end = `can then use ${either(sinks)} (${effect}) without a person${grants}`;
   const hops = through.map((hop, i) => `  ${hopText(hop, through[i + 1]?.role ?? last)}`);
   const way = hops.length === 0 ? [`${start} and ${end}`] : [start, ...hops, `  ${last} ${end}`];
   const notes = [conditionNote(first), carriesNote(first), cleanNote(first)].filter((note) => note !== "");

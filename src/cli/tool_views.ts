@@ -35,7 +35,9 @@ export function toolTable(value: unknown, _nowMs: number = 0, look: Look = PLAIN
   ]);
   const waiting = tools.filter(({ definition }) => definition === "waiting").length;
   const hint =
-    waiting === 0 ? "" : `${counted(waiting, "definition")} to look at: callgate tools diff TOOL\n`;
+    waiting === 0
+      ? ""
+      : `${counted(waiting, "definition")} to look at: callgate tools diff TOOL (or PREFIX.*)\n`;
   return `${textTable(COLUMNS, rows, look)}${hint}`;
 }
 

@@ -3,7 +3,7 @@
 
 import { listed } from "./config_faults.ts";
 import type { GivingDraft } from "./config_gives.ts";
-import { actsForItself, type Compiled, mayUse, nothingReached, type Warn } from "./config_reach.ts";
+import { actsForItself, type Compiled, mayUse, type Warn, warnOfNothing } from "./config_reach.ts";
 
 const ADD = "callgate.grants.add";
 
@@ -15,9 +15,9 @@ export function warnOfGiving(giving: GivingDraft, compiled: Compiled, warn: Warn
   }
   warnOfFreeGiving(giving, warn);
   warnOfItself(giving, compiled, warn);
-  for (const { value, at } of read.fields.tools?.value ?? []) {
-    const nothing = nothingReached(value, compiled);
-    if (nothing !== undefined) warn(nothing.code, at, nothing.message);
+  const tools = read.fields.tools?.value ?? [];
+  warnOfNothing(tools, compiled, warn);
+  for (const { value, at } of tools) {
     if (value !== "*") continue;
     warn(
       "every_tool",

@@ -2,7 +2,7 @@
 // roles are one user. Approximate where only a call could tell; decides nothing.
 
 import { type Pattern, toolPatternMatches } from "../base/ids.ts";
-import { type ConfigWarning, type Position, quote } from "./config_faults.ts";
+import { type ConfigWarning, type Located, listed, type Position, quote } from "./config_faults.ts";
 import type { GivingDraft } from "./config_gives.ts";
 import { BUILTIN_TOOLS, couldBeAnnounced, type GrantDraft, type Surroundings } from "./config_grants.ts";
 import type { RoleDraft } from "./config_roles.ts";
@@ -55,20 +55,31 @@ export function reachedTools(pattern: Pattern, around: Surroundings): readonly s
     : names;
 }
 
-/** A deny that matches nothing protects nothing, and an allow that does is likely misspelt. */
-export function nothingReached(
-  pattern: Pattern,
-  around: Surroundings,
-): Pick<ConfigWarning, "code" | "message"> | undefined {
-  const known = [...around.tools.keys(), ...BUILTIN_TOOLS];
-  if (pattern === "*" || known.some((name) => toolPatternMatches(pattern, name))) return undefined;
-  if (!couldBeAnnounced(pattern, around)) {
+/**
+ * A deny that matches nothing protects nothing, and an allow that does is likely misspelt. Tools that may be announced one
+ * day are told of together: servers have dozens.
+ */
+export function warnOfNothing(tools: readonly Located<Pattern>[], around: Surroundings, warn: Warn): void {
+  const unreached = tools.filter(({ value }) => !isReached(value, around));
+  for (const { value, at } of unreached) {
+    if (couldBeAnnounced(value, around)) continue;
     const why = "matches no tool that is configured or that a role may announce; correct or remove it";
-    return { code: "matches_nothing", message: `${quote(pattern)} ${why}` };
+    warn("matches_nothing", at, `${quote(value)} ${why}`);
   }
-  if (pattern.endsWith("*")) return undefined;
-  const why = "is not configured: this does nothing until a role announces it and an operator accepts it";
-  return { code: "not_configured", message: `${quote(pattern)} ${why}` };
+  const later = unreached.filter(({ value }) => couldBeAnnounced(value, around) && !value.endsWith("*"));
+  const [first] = later;
+  if (first === undefined) return;
+  const names = listed(later.map(({ value }) => quote(value)));
+  const why =
+    later.length === 1
+      ? "is not configured: this does nothing until a role announces it and an operator accepts it"
+      : "are not configured: each does nothing until a role announces it and an operator accepts it";
+  warn("not_configured", first.at, `${names} ${why}`);
+}
+
+function isReached(pattern: Pattern, { tools }: Surroundings): boolean {
+  const known = [...tools.keys(), ...BUILTIN_TOOLS];
+  return pattern === "*" || known.some((name) => toolPatternMatches(pattern, name));
 }
 
 /** Whether a user or group that is named for the one is named for the other too. */
@@ -76,6 +87,17 @@ export function sharesUsers(a: RoleDraft, b: RoleDraft): boolean {
   const [one, other] = [a.policy.admits, b.policy.admits];
   if (one === "anyone" || other === "anyone") return false;
   return intersects(one.uids, other.uids) || intersects(one.gids, other.gids);
+}
+
+/** Whether they are one and the same, as far as users go. */
+export function hasSameUsers(a: RoleDraft, b: RoleDraft): boolean {
+  const [one, other] = [a.policy.admits, b.policy.admits];
+  if (one === "anyone" || other === "anyone") return false;
+  return isEqual(one.uids, other.uids) && isEqual(one.gids, other.gids);
+}
+
+function isEqual(a: ReadonlySet<number>, b: ReadonlySet<number>): boolean {
+  return a.size === b.size && [...a].every((id) => b.has(id));
 }
 
 function intersects(a: ReadonlySet<number>, b: ReadonlySet<number>): boolean {

@@ -17,12 +17,13 @@ import {
 import {
   type Compiled,
   hasExpired,
+  hasSameUsers,
   isProvider,
   mayUse,
-  nothingReached,
   reaches,
   sharesUsers,
   type Warn,
+  warnOfNothing,
 } from "./config_reach.ts";
 import type { RoleDraft } from "./config_roles.ts";
 import type { ToolDraft } from "./config_tools.ts";
@@ -138,30 +139,30 @@ function isOpened(role: string, { grants }: Compiled): boolean {
 
 /** Roles are apart only as far as their users are. */
 function warnOfSharedOperator(operator: RoleDraft, compiled: Compiled, warn: Warn): void {
-  for (const other of compiled.roles.values()) {
-    if (other === operator || other.policy.operator || !sharesUsers(operator, other)) continue;
-    if (sharesWithAsker(operator, other, compiled)) continue; // told as what it is
-    warn(
-      "operator_shared",
-      (operator.read.fields.users ?? operator.read.fields.groups)?.at ?? operator.at,
-      `a user or group of role ${other.policy.name} may also connect as the operator ${operator.policy.name}; ` +
-        "give the operator a user of its own",
-    );
-  }
+  const others = [...compiled.roles.values()]
+    .filter((other) => other !== operator && !other.policy.operator && sharesUsers(operator, other))
+    .filter((other) => !sharesWithAsker(operator, other, compiled)) // told as what it is
+    .map(({ policy }) => policy.name);
+  if (others.length === 0) return;
+  const whose = others.length === 1 ? "role" : "each of the roles";
+  warn(
+    "operator_shared",
+    (operator.read.fields.users ?? operator.read.fields.groups)?.at ?? operator.at,
+    `a user or group of ${whose} ${listed(others)} may also connect as the operator ${operator.policy.name}; ` +
+      "give the operator a user of its own",
+  );
 }
 
-/** Told once of each pair, at the later one. */
+/** Told once of each pair, at the later one; of roles with the very same users once, at the last of them. */
 function warnOfSharedUser(draft: RoleDraft, { roles }: Compiled, warn: Warn): void {
-  const others: string[] = [];
-  for (const other of roles.values()) {
-    if (other === draft) break;
-    if (!other.policy.operator && sharesUsers(draft, other)) others.push(other.policy.name);
-  }
-  if (others.length === 0) return;
+  const all = [...roles.values()].filter(({ policy }) => !policy.operator);
+  const place = all.indexOf(draft);
+  const others = all.slice(0, place).filter((other) => sharesUsers(draft, other));
+  if (others.length === 0 || all.slice(place + 1).some((later) => hasSameUsers(draft, later))) return;
   warn(
     "shared_user",
     (draft.read.fields.users ?? draft.read.fields.groups)?.at ?? draft.at,
-    `a user or group of role ${draft.policy.name} is also admitted as ${listed(others)}: a process that is taken ` +
+    `a user or group of role ${draft.policy.name} is also admitted as ${listed(others.map(({ policy }) => policy.name))}: a process that is taken ` +
       "over may act as each of them; give every role a user of its own",
   );
 }
@@ -209,10 +210,10 @@ function warnOfGrant({ policy, read }: GrantDraft, compiled: Compiled, warn: War
       `the grant ${policy.id} has expired: what it ${policy.effect}s is denied; renew or remove it`,
     );
   }
-  for (const { value, at } of read.fields.tools?.value ?? []) {
-    const nothing = nothingReached(value, compiled);
-    if (nothing !== undefined) warn(nothing.code, at, nothing.message);
-    else if (value === "*" && policy.effect !== "deny") warn("every_tool", at, everyTool(policy.id));
+  const tools = read.fields.tools?.value ?? [];
+  warnOfNothing(tools, compiled, warn);
+  for (const { value, at } of tools) {
+    if (value === "*" && policy.effect !== "deny") warn("every_tool", at, everyTool(policy.id));
     if (policy.effect === "allow") warnOfOperatorTools(value, at, policy.role, compiled, warn);
   }
   if (policy.effect !== "allow") return;

@@ -126,6 +126,15 @@ describe("callgate check, of what a policy comes to,", () => {
     expect(out).toContain(
       "agent reads results of web.fetch, web.list or mail.send (untrusted) and can then use mail.send (send) without a person (grant agent-sends)\n",
     );
+    const two = reachOf({
+      roles: { agent: [], web: [], mail: [] },
+      tools: [tool("web.fetch", "read"), tool("mail.send", "send"), tool("mail.reply", "send")],
+      grants: [allows("agent-reads", ["web.*"]), allows("agent-sends", ["mail.*"])],
+    });
+    const ways = (await check(loaded([], two), { paths: true })).out.match(/^agent reads .*/gm);
+    expect(ways).toEqual([
+      expect.stringMatching(/and can then use mail\.(reply|send) or mail\.(reply|send) \(send\)/) as string,
+    ]);
     expect((await check(CLEAN, { paths: true })).out).toContain("No way leads from untrusted content");
   });
 

@@ -18,6 +18,10 @@ export const HOST: InitHost = {
   uid: 1000,
   node: "/usr/bin/node",
   script: "/usr/lib/node_modules/callgate/dist/bin/callgate.js",
+  nodeOptions: [],
+  env: { PATH: process.env["PATH"] },
+  home: "/home/alice",
+  guard: () => import("../../src/host/libc.ts"),
   workingDirectory: "/",
   passwd: () => PASSWD,
 };
@@ -30,7 +34,7 @@ export interface InitRan {
 /** `repeated`: `caller`, `provider`, `operator`. @throws UsageFault as the command does */
 export async function init(
   directory: string | undefined,
-  flags: Readonly<Record<string, string | boolean | readonly string[]>> = {},
+  flags: Readonly<Record<string, string | number | boolean | readonly string[]>> = {},
   host: InitHost = HOST,
 ): Promise<InitRan> {
   const desk = new Desk();

@@ -106,7 +106,7 @@ describe("callgate tools list", () => {
       "TOOL       EFFECT  IN SERVICE  DEFINITION  DESCRIPTION",
       "mail.drop  -       no          waiting     -",
       "mail.send  send    yes         -           \\u{1b}[2J\\u{202e}\\nfake line",
-      "1 definition to look at: callgate tools diff TOOL",
+      "1 definition to look at: callgate tools diff TOOL (or PREFIX.*)",
       "",
     ]);
   });

@@ -2,7 +2,7 @@
 // they start in a third of the time. A fault of the compiler is told by the tests that need the outcome.
 
 import { execFile } from "node:child_process";
-import { copyFile, mkdtemp, rm, symlink } from "node:fs/promises";
+import { chmod, copyFile, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -21,6 +21,7 @@ const root = resolve(import.meta.dirname, "../..");
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   process.umask(0o022); // the workers inherit it: tests that look at modes find the same on every machine
   const directory = await mkdtemp(join(tmpdir(), "callgate-compiled-"));
+  await chmod(directory, 0o755); // some tests run it as another user
   const tsc = join(root, "node_modules/typescript/bin/tsc");
   const flags = ["-p", join(root, "tsconfig.build.json"), "--noCheck", "--declaration", "false"];
   try {

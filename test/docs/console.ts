@@ -2,7 +2,7 @@
 // printed against what the document says. `…` stands for any text; a line of `…` alone for any lines.
 
 import { spawn } from "node:child_process";
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -43,7 +43,7 @@ export function matches(printed: readonly string[], expected: readonly string[])
 
 const END = "__END_OF_STEP__";
 
-/** A shell in a directory of its own that has the project's examples and the `callgate` command. */
+/** A shell in a directory of its own that has the project's examples and packages, and the `callgate` command. */
 export class Shell {
   readonly #process;
   #printed = "";
@@ -73,6 +73,7 @@ export class Shell {
       recursive: true,
       filter: (source) => !source.includes("/examples/run"),
     });
+    await symlink(join(ROOT, "node_modules"), join(directory, "node_modules"));
     const shell = new Shell(directory);
     return {
       shell,

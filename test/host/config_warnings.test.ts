@@ -72,6 +72,10 @@ describe("a config is warned of", () => {
     expect(await warningsOf(operator('["agent"]'))).toEqual([`${E + 1}:9 operator_shared`]);
     expect(await warningsOf(operator("[1001]"))).toEqual([`${E + 1}:9 operator_shared`]);
     expect(await warningsOf(operator('["operator"]'))).toEqual([]);
+    const { warnings } = await compiled(operator('["agent", "callgate-files"]'));
+    expect(warnings.filter(({ code }) => code === "operator_shared").map(({ message }) => message)).toEqual([
+      "a user or group of each of the roles agent, files may also connect as the operator o; give the operator a user of its own",
+    ]);
   });
 
   it("a provider that anyone may pose as, configured or announcing", async () => {
@@ -92,6 +96,13 @@ describe("a config is warned of", () => {
     const { warnings } = await compiled(three);
     expect(warnings.map(({ code }) => code)).toEqual(["shared_user"]);
     expect(warnings[0]?.message).toContain("agent, files");
+    const many = second('users = ["agent"]\n[roles.d]\nusers = ["agent"]\n[roles.e]\nusers = ["agent", 9]');
+    const told = (await compiled(many)).warnings.filter(({ code }) => code === "shared_user");
+    expect(told.map(({ message }) => message.split(":")[0])).toEqual([
+      "a user or group of role d is also admitted as agent, b",
+      "a user or group of role e is also admitted as agent, b, d",
+      "a user or group of role c is also admitted as e",
+    ]);
   });
 
   it("sessions opened clean, for a request that an injection may have written", async () => {
@@ -175,6 +186,9 @@ describe("a config is warned of", () => {
       );
     expect(await warningsOf(text('["x.send"]'))).toEqual([`${E + 4}:10 not_configured`]);
     expect(await warningsOf(text('["x.*", "x.y*", "callgate.*"]'))).toEqual([]);
+    const { warnings } = await compiled(text('["x.*", "x.read", "x.send"]'));
+    expect(warnings).toMatchObject([{ line: E + 4, column: 17, code: "not_configured" }]);
+    expect(warnings[0]?.message).toMatch(/^"x\.read", "x\.send" are not configured: each does nothing until/);
     expect(await warningsOf(text('["y.*", "c*", "callgate.none*"]'))).toEqual([
       `${E + 4}:10 matches_nothing`,
       `${E + 4}:17 matches_nothing`,

@@ -77,8 +77,29 @@ function readable(core: Core, { tool, pin }: Resolved): Readable {
   return {
     description: configured?.description ?? accepted?.description,
     schema: configured?.schema ?? accepted?.schema,
-    annotations: accepted === undefined ? undefined : annotationsIn(accepted.text),
+    annotations: annotationsFor(tool.name, pin, accepted !== undefined),
   };
+}
+
+function annotationsFor(name: string, pin: Resolved["pin"], isAccepted: boolean): unknown {
+  if (pin === undefined) return undefined;
+  const annotations = annotationsIn(pin.definition.text);
+  return isAccepted ? annotations : kindsOf(annotations, name);
+}
+
+const KIND = /^[a-z]{1,16}$/;
+const KINDS_MAX = 4;
+
+/**
+ * Of annotations that nobody has looked at: which kinds of them there are (`{"mcp": {"v": 1}}`), so that a caller can read
+ * the tool's results. No word of the provider's: the name in them is ours.
+ */
+function kindsOf(annotations: unknown, name: string): unknown {
+  const kinds = Object.entries(annotations ?? {}).flatMap(([kind, inside]) => {
+    const v: unknown = (inside as { readonly v?: unknown } | null)?.v;
+    return KIND.test(kind) && Number.isSafeInteger(v) ? [[kind, { v, name }] as const] : [];
+  });
+  return kinds.length === 0 ? undefined : Object.fromEntries(kinds.slice(0, KINDS_MAX));
 }
 
 interface Readable extends Pick<ToolPolicy, "description" | "schema"> {
@@ -116,7 +137,9 @@ async function announce(core: Core, call: BuiltinCall): Promise<BuiltinOutcome> 
     else answers.push(takeDefinition(core, call, definition, pins));
   }
   const unwritten = pins.length > 0 && !(await writePins(core, call, pins));
-  return unwritten ? fault(UNPINNED) : shown({ tools: answers });
+  if (unwritten) return fault(UNPINNED);
+  // One that runs foreign code should have one connection: it is told, so that it can say so.
+  return shown({ tools: answers, role: call.role.name, connections: call.role.limits.connections });
 }
 
 const UNPINNED = callFault(

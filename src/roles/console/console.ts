@@ -5,6 +5,8 @@ import type { Address } from "../../client/address.ts";
 import type { ConnectionState } from "../../client/endpoint.ts";
 import type { MeasuredStatus } from "../../client/load_answers.ts";
 import { prometheusText, unreachableText } from "../metrics/prometheus.ts";
+import type { Digest } from "../tokens/secrets.ts";
+import { readToken } from "../tokens/token_file.ts";
 import { loadPage } from "./assets.ts";
 import { BrokerLink } from "./broker_link.ts";
 import type { PageFiles } from "./bundle.ts";
@@ -12,9 +14,7 @@ import { type ConsoleEffects, realEffects } from "./effects.ts";
 import { EventStreams } from "./event_streams.ts";
 import { HttpServer, type ServerParts } from "./http_server.ts";
 import { Logins } from "./logins.ts";
-import { readMetricsToken } from "./metrics_token.ts";
 import { makeRoutes } from "./routes.ts";
-import type { Digest } from "./secrets.ts";
 import { type Ends, OVERFLOW_UID, SocketOwners } from "./socket_owner.ts";
 import { BrokerWatch } from "./watch.ts";
 
@@ -78,7 +78,7 @@ function servedUser(given: number | undefined): Result<number> {
 }
 
 async function tokenOf(path: string | undefined): Promise<Result<Digest | undefined>> {
-  return path === undefined ? ok(undefined) : readMetricsToken(path, process.getuid?.() ?? 0);
+  return path === undefined ? ok(undefined) : readToken(path, process.getuid?.() ?? 0, "the metrics token");
 }
 
 function joined(

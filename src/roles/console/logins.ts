@@ -2,8 +2,8 @@
 // good together only, until it is ended or twelve hours are over. Invariant: only digests are kept, and
 // everything is bounded.
 
+import { type Digest, digestOf, isSame, newSecret } from "../tokens/secrets.ts";
 import type { ConsoleEffects } from "./effects.ts";
-import { type Digest, digestOf, isSame, newSecret } from "./secrets.ts";
 
 export const TOKEN_MS = 600_000;
 export const LOGIN_MS = 43_200_000;

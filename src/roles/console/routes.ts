@@ -4,12 +4,12 @@
 import { Hono } from "hono";
 import type { MeasuredStatus } from "../../client/load_answers.ts";
 import { PROMETHEUS_CONTENT_TYPE } from "../metrics/prometheus.ts";
+import { type Digest, digestOf, isSame } from "../tokens/secrets.ts";
 import { ASK_PATH, LOGIN_PATH, LOGOUT_PATH, type LoggedIn } from "./api.ts";
 import { kindOf } from "./asked_tools.ts";
 import type { PageFiles } from "./bundle.ts";
 import { METRICS_PATH } from "./gate.ts";
 import { LOGIN_MS, type Login, type Logins } from "./logins.ts";
-import { type Digest, digestOf, isSame } from "./secrets.ts";
 import { type AskBroker, isMeasured } from "./watch.ts";
 
 export interface RouteSettings {

@@ -7,6 +7,18 @@ import type { Caller } from "../../../client/caller.ts";
 import { CallgateError } from "../../../client/error.ts";
 import type { ToolEntry } from "./tool_table.ts";
 
+export interface Announced {
+  readonly verdicts: readonly ToolVerdict[];
+  readonly role: RoleAnswer | undefined;
+}
+
+/** What the broker says of the role itself. */
+export interface RoleAnswer {
+  readonly role: string;
+  /** How many it may have. */
+  readonly connections: number;
+}
+
 export type ToolState = "in_service" | "waiting" | "changed" | "refused";
 
 export interface ToolVerdict {
@@ -24,15 +36,17 @@ const CHUNK_CHARS_MAX = 262_144;
 export async function announceTools(
   caller: Pick<Caller, "call">,
   entries: readonly ToolEntry[],
-): Promise<Result<readonly ToolVerdict[]>> {
+): Promise<Result<Announced>> {
   const verdicts: ToolVerdict[] = [];
+  let role: RoleAnswer | undefined;
   for (const chunk of chunksOf(entries)) {
     const answered = await announceChunk(caller, chunk);
     if (!answered.ok) return answered;
-    verdicts.push(...answered.value);
+    verdicts.push(...answered.value.verdicts);
+    role = answered.value.role ?? role;
   }
   for (const { entry, state } of verdicts) entry.isKnown = state !== "refused";
-  return ok(verdicts);
+  return ok({ verdicts, role });
 }
 
 /** Without any tool there is one chunk without any: that this provider can be told of a cancelled call, at least. */
@@ -57,7 +71,7 @@ function chunksOf(entries: readonly ToolEntry[]): readonly (readonly ToolEntry[]
 async function announceChunk(
   caller: Pick<Caller, "call">,
   chunk: readonly ToolEntry[],
-): Promise<Result<readonly ToolVerdict[]>> {
+): Promise<Result<Announced>> {
   const text = `{"tools":[${chunk.map((entry) => entry.text).join(",")}],"cancellable":true}`;
   const answer = await caller.call(TOOL, text).final.catch((error: unknown) => error);
   if (answer instanceof CallgateError) return fault(answer.message);
@@ -70,30 +84,39 @@ async function announceChunk(
   }
   if (!final.message.startsWith("bad_arguments")) return fault(visibleLine(final.message, 400));
   const [only] = chunk;
-  if (chunk.length <= 1)
-    return ok(
-      only === undefined ? [] : [{ entry: only, state: "refused", why: visibleLine(final.message, 300) }],
-    );
+  if (chunk.length <= 1) {
+    const why = visibleLine(final.message, 300);
+    return ok({
+      verdicts: only === undefined ? [] : [{ entry: only, state: "refused", why }],
+      role: undefined,
+    });
+  }
   const each: ToolVerdict[] = [];
+  let role: RoleAnswer | undefined;
   for (const entry of chunk) {
     const one = await announceChunk(caller, [entry]);
     if (!one.ok) return one;
-    each.push(...one.value);
+    each.push(...one.value.verdicts);
+    role = one.value.role ?? role;
   }
-  return ok(each);
+  return ok({ verdicts: each, role });
 }
 
 const STATES: ReadonlySet<string> = new Set<ToolState>(["in_service", "waiting", "changed", "refused"]);
 
-function readVerdicts(content: string, chunk: readonly ToolEntry[]): Result<readonly ToolVerdict[]> {
-  const { tools } = JSON.parse(content) as { readonly tools?: readonly { state?: unknown; why?: unknown }[] };
+function readVerdicts(content: string, chunk: readonly ToolEntry[]): Result<Announced> {
+  const { tools, role, connections } = JSON.parse(content) as {
+    readonly tools?: readonly { state?: unknown; why?: unknown }[];
+    readonly role?: unknown;
+    readonly connections?: unknown;
+  };
   if (!Array.isArray(tools) || tools.length !== chunk.length)
     return fault("the broker's answer to an announcement can't be read");
-  return ok(
-    chunk.map((entry, index): ToolVerdict => {
-      const { state, why } = tools[index] ?? {};
-      const known = typeof state === "string" && STATES.has(state) ? (state as ToolState) : "refused";
-      return { entry, state: known, why: typeof why === "string" ? visibleLine(why, 300) : undefined };
-    }),
-  );
+  const verdicts = chunk.map((entry, index): ToolVerdict => {
+    const { state, why } = tools[index] ?? {};
+    const known = typeof state === "string" && STATES.has(state) ? (state as ToolState) : "refused";
+    return { entry, state: known, why: typeof why === "string" ? visibleLine(why, 300) : undefined };
+  });
+  const isTold = typeof role === "string" && typeof connections === "number";
+  return ok({ verdicts, role: isTold ? { role, connections } : undefined });
 }

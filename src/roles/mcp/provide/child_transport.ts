@@ -3,9 +3,10 @@
 // It has `pid` and `stderr` because the SDK knows a stdio transport by them.
 
 import { visibleLine } from "../../../base/display.ts";
+import type { ServerCommand } from "./confinement.ts";
 import type { ExactArguments } from "./exact_arguments.ts";
 import { LineReader } from "./line_reader.ts";
-import { type ServerCommand, type ServerEnd, ServerProcess } from "./server_process.ts";
+import { type ServerEnd, ServerProcess } from "./server_process.ts";
 import type { ServerText } from "./server_text.ts";
 
 /** Of one message of the server's. */
@@ -42,9 +43,12 @@ export class ChildTransport {
   #unasked = UNASKED_MAX;
   #regainedAtMs: number;
   #strays = 0;
+  /** Whether something came before in what is read now that the SDK looks at a little later. */
+  #isNoticed = false;
   #faulty = false;
   /** Why we ended it, where that was for what it did. */
   #verdict: string | undefined;
+  #isClosed = false;
   #onGone!: (end: ServerEnd & { readonly verdict: string | undefined }) => void;
   /** Resolves when the process and all that it started are gone. */
   readonly gone: Promise<ServerEnd & { readonly verdict: string | undefined }>;
@@ -63,19 +67,16 @@ export class ChildTransport {
 
   async start(): Promise<void> {
     const { command, text } = this.#settings;
-    let server: ServerProcess;
-    try {
-      server = new ServerProcess(command, {
-        stdout: (chunk) => this.#received(chunk),
-        stderr: (chunk) => text.take(chunk),
-      });
-    } catch (error) {
-      const { code = "unknown error" } = error as NodeJS.ErrnoException;
-      this.#onGone({ how: code, started: false, ended: 0, verdict: undefined });
-      throw error;
+    const started = ServerProcess.start(command, {
+      stdout: (chunk) => this.#received(chunk),
+      stderr: (chunk) => text.take(chunk),
+    });
+    if (!started.ok) {
+      this.#onGone({ ...started.fault, ended: 0, verdict: undefined });
+      throw new Error(started.fault.how);
     }
-    this.#process = server;
-    void server.ended.then((end) => {
+    this.#process = started.value;
+    void started.value.ended.then((end) => {
       text.end();
       this.#faulty = true;
       this.#onGone({ ...end, verdict: this.#verdict });
@@ -83,22 +84,36 @@ export class ChildTransport {
     });
   }
 
+  /** Whether we were told to end it; also by the SDK, which gives up a start by itself. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Whether what the server must not see is hidden from it still. */
+  get isHidden(): boolean {
+    return this.#process?.isHidden ?? true;
+  }
+
   async send(message: object): Promise<void> {
     const { id, method } = message as Message;
-    const line = `${this.#settings.exact.spliced(JSON.stringify(message))}\n`;
-    if (this.#process?.write(line) !== true) throw new Error("the server does not read what it is sent");
+    const text = this.#settings.exact.spliced(JSON.stringify(message));
+    if (text === undefined) throw new Error("the call is over");
+    if (this.#process?.write(`${text}\n`) !== true)
+      throw new Error("the server does not read what it is sent");
     if (method !== undefined && id !== undefined) this.#asked.add(id);
   }
 
   /** Ends the process. */
-  async close(): Promise<void> {
-    await this.#process?.stop();
+  async close(atOnce?: "atOnce"): Promise<void> {
+    this.#isClosed = true;
+    await this.#process?.stop(atOnce === undefined ? undefined : 0);
   }
 
   #received(chunk: Buffer): void {
     if (this.#faulty) return;
     const lines = this.#lines.take(chunk);
     if (!lines.ok) return this.#condemn(`it sent a line of more than ${MESSAGE_BYTES_MAX} bytes`);
+    this.#isNoticed = false;
     for (const line of lines.value) {
       if (this.#faulty) return;
       this.#line(line);
@@ -110,9 +125,17 @@ export class ChildTransport {
     const message = parseMessage(text);
     if (message === undefined) return this.#stray(text);
     const isAnswer = message.method === undefined;
-    if (isAnswer && this.#asked.delete(message.id)) return this.onmessage?.(readable(message) as never);
+    if (isAnswer && this.#asked.delete(message.id)) return this.#answered(readable(message));
     if (!this.#mayBeUnasked()) return this.#condemn("it sends more than anybody asked for");
-    if (!isAnswer) this.onmessage?.(message as never);
+    if (isAnswer) return;
+    this.#isNoticed = true;
+    this.onmessage?.(message as never);
+  }
+
+  /** The SDK takes an answer at once and a notification in the next microtask: the last progress of a call would be lost. */
+  #answered(message: Message): void {
+    if (this.#isNoticed) queueMicrotask(() => this.onmessage?.(message as never));
+    else this.onmessage?.(message as never);
   }
 
   /** Servers greet on their standard output, though they should not. */

@@ -35,12 +35,12 @@ export class ExactArguments {
     return given;
   }
 
-  /** The message as it is sent. */
-  spliced(json: string): string {
+  /** The message as it is sent; undefined: its call was over before that, so it must not be. */
+  spliced(json: string): string | undefined {
     const place = this.#placeIn(json);
     if (place === undefined) return json;
-    // A call that was over before it was sent: nobody waits for what comes of its message.
-    const text = this.#held.get(place.token)?.text ?? "{}";
+    const text = this.#held.get(place.token)?.text;
+    if (text === undefined) return undefined;
     return `${json.slice(0, place.start)}${text}${json.slice(place.end)}`;
   }
 

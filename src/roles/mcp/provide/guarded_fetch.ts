@@ -19,7 +19,9 @@ export function guardedFetch({
   return async (input, init) => {
     const text = typeof init?.body === "string" ? init.body : undefined;
     const held = text === undefined ? undefined : exact.heldIn(text);
-    const response = await ask(input, text === undefined ? init : { ...init, body: exact.spliced(text) });
+    const body = text === undefined ? undefined : exact.spliced(text);
+    if (text !== undefined && body === undefined) throw new Error("the call is over");
+    const response = await ask(input, body === undefined ? init : { ...init, body });
     if (response.body === null) return response;
     const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
     const ended = () => void setTimeout(() => held?.onStreamEnd(), ENDED_AFTER_MS);

@@ -12,6 +12,11 @@ const OURS = new Set(
   ),
 );
 
+/** Whether the protocol sets it, whatever a client's config says. */
+export function isProtocolHeader(name: string): boolean {
+  return OURS.has(name.toLowerCase());
+}
+
 /** Whether it can be a file of headers at all. */
 export function isHeadersText(bytes: Uint8Array): boolean {
   return bytes.every(

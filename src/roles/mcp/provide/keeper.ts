@@ -26,7 +26,7 @@ while [ $round -lt 200 ]; do
   round=$((round + 1))
   found=$(look)
   if [ -z "$found" ]; then
-    [ -n "$group" ] && kill -KILL -- "-$group" 2>/dev/null
+    [ -n "$group" ] && kill -KILL "-$group" 2>/dev/null
     group=
     [ -n "$orderly" ] && break
     orderly=1

@@ -36,6 +36,8 @@ export interface CallHow {
   /** Without an answer or progress. */
   readonly idleMs: number;
   readonly totalMs: number;
+  /** What the server says of the call meanwhile; untrusted. */
+  readonly onProgress: (notice: object) => void;
 }
 
 /**
@@ -167,14 +169,14 @@ async function listTools(client: Client, timeout: number): Promise<Result<readon
 async function callTool(
   client: Client,
   tool: McpTool,
-  { args, signal, idleMs, totalMs }: CallHow,
+  { args, signal, idleMs, totalMs, onProgress }: CallHow,
 ): Promise<Result<Readonly<Record<string, unknown>>, CallFault>> {
   const options = {
     signal,
     timeout: idleMs,
     maxTotalTimeout: totalMs,
     resetTimeoutOnProgress: true,
-    onprogress: () => undefined, // asked for, so that a long call shows that it lives; its text has no labels
+    onprogress: onProgress, // always asked for, so that a long call shows that it lives
   };
   const params = { name: tool.name, arguments: args };
   try {
@@ -222,9 +224,33 @@ function callFault(error: unknown, signal: AbortSignal): CallFault {
 
 const WANTS_INPUT = "the server asked for something before it would answer, which is not passed on";
 
+/** The SDK's words are its own programmers'; those of them that owners meet are said plainly. */
 function wordsOf(error: unknown): string {
   if (error instanceof ProtocolError)
     return visibleLine(`${error.message} (code ${error.code})`, WORDS_CHARS_MAX);
   const message = error instanceof Error ? error.message : "unknown error";
-  return visibleLine(message, WORDS_CHARS_MAX);
+  const status = error instanceof SdkHttpError ? error.data.status : undefined;
+  const plain = message.replace(OF_THE_SDK, "");
+  if (status === 401 || LOGIN.test(plain)) return WANTS_LOGIN;
+  if (plain === FETCH_FAILED) return visibleLine(`no connection (${reasonOf(error)})`, WORDS_CHARS_MAX);
+  const told = status === undefined || plain.includes("HTTP") ? plain : `HTTP ${status}: ${plain}`;
+  return visibleLine(told, WORDS_CHARS_MAX);
+}
+
+const OF_THE_SDK = /^Version negotiation (?:probe )?failed: |^Error POSTing to endpoint(?: \(HTTP \d+\))?: /;
+const LOGIN = /^the server requires authorization/;
+const WANTS_LOGIN =
+  "the server wants a login (HTTP 401), which callgate does not do for it: give it a token in a header, Authorization: Bearer TOKEN";
+const FETCH_FAILED = "fetch failed";
+const CAUSES_MAX = 8;
+
+/** What the innermost cause is called: ECONNREFUSED, CERT_HAS_EXPIRED. */
+function reasonOf(error: unknown): string {
+  let reason = "unknown reason";
+  for (let at = error, i = 0; at instanceof Error && i < CAUSES_MAX; at = at.cause, i++) {
+    const { code } = at as NodeJS.ErrnoException;
+    if (at.message !== FETCH_FAILED && !OF_THE_SDK.test(at.message))
+      reason = typeof code === "string" ? code : at.message;
+  }
+  return reason;
 }

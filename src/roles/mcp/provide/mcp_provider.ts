@@ -11,9 +11,11 @@ import type { ConnectionState } from "../../../client/endpoint.ts";
 import { CallgateError } from "../../../client/error.ts";
 import type { Request } from "../../../client/jobs.ts";
 import { type Provider, provide } from "../../../client/provider.ts";
-import { announceTools, type ToolVerdict } from "./announcer.ts";
+import { progressNotice, resultAfterProgress } from "../progress.ts";
+import { announceTools, type RoleAnswer, type ToolVerdict } from "./announcer.ts";
 import { ExactArguments } from "./exact_arguments.ts";
 import type { CallFault, McpSession } from "./mcp_client.ts";
+import { ProgressPieces } from "./progress_pieces.ts";
 import { ServerLife } from "./server_life.ts";
 import type { ServerSource, SourceEffects } from "./server_source.ts";
 import { resultContent } from "./tool_result.ts";
@@ -67,6 +69,8 @@ export async function provideMcp(options: McpProviderOptions): Promise<Result<Mc
 }
 
 const TOLD_MAX = 1000;
+const UNCONFINED =
+  "warning: the server is not confined, so a hostile one can reach what this user can: give it a user of its own";
 
 class Role {
   readonly ended: Promise<ProviderEnd | undefined>;
@@ -77,12 +81,16 @@ class Role {
   #provider: Provider | undefined;
   #life: ServerLife | undefined;
   #entries: ReadonlyMap<string, ToolEntry> = new Map();
+  /** For the log: how its process is kept. */
+  #kept = "";
   #isOutage = false;
   #told: ReadonlySet<string> = new Set();
   readonly #unchecked = new Set<string>();
   /** The list that is being read, or the announcement that is being made: one after another. */
   #turn: Promise<unknown> = Promise.resolve();
   #reading: Promise<unknown> | undefined;
+  /** A reading that has not begun waits for its turn: it will see what changes until then. */
+  #isReadingDue = false;
 
   constructor(options: McpProviderOptions) {
     this.#options = options;
@@ -114,19 +122,24 @@ class Role {
     this.#end(undefined);
   }
 
-  /** An outage is told once. */
+  /** An outage is told once; a connection that the broker refuses at once does not end it. */
   #connectionIs(state: ConnectionState): void {
     const { say } = this.#options;
     if (!state.open && !this.#isOutage) say(`no connection to the broker (${state.why}); trying again`);
-    this.#isOutage = !state.open;
+    if (!state.open) this.#isOutage = true;
+    this.#life?.checkHidden();
     if (state.open && this.#provider !== undefined) void this.#inTurn(() => this.#announce());
   }
 
   #begin(): ServerLife {
-    const { source, version, startMs, say } = this.#options;
+    const { source: sourceOf, version, startMs, say } = this.#options;
     const { monotonicMs } = this.#effects;
+    const source = sourceOf({ exact: this.#exact, say, monotonicMs });
+    if (source.confined !== undefined)
+      this.#kept = source.confined ? "; it is confined" : "; it is not confined";
+    if (source.confined === false) say(UNCONFINED);
     return new ServerLife({
-      source: source({ exact: this.#exact, say, monotonicMs }),
+      source,
       session: { version, stepMs: startMs },
       effects: this.#effects,
       say,
@@ -149,10 +162,12 @@ class Role {
 
   /** Calls wait until it is known what the tools have become. */
   #toolsChanged(): void {
-    const session = this.#life?.session;
-    if (session === undefined) return;
+    if (this.#life?.session === undefined || this.#isReadingDue) return;
+    this.#isReadingDue = true;
     const reading = this.#inTurn(async () => {
-      if (!(await this.#readAndAnnounce(session))) this.#life?.lost(session);
+      this.#isReadingDue = false;
+      const session = this.#life?.session;
+      if (session !== undefined && !(await this.#readAndAnnounce(session))) this.#life?.lost(session);
     }).finally(() => {
       if (this.#reading === reading) this.#reading = undefined;
     });
@@ -169,7 +184,8 @@ class Role {
     }
     const { entries, leftOut } = readTools(listed.value, prefix, this.#unchecked, this.#entries);
     this.#entries = entries;
-    this.#tell([...leftOut, `the server speaks ${session.protocol} and has ${entries.size} tools`]);
+    const about = `the server speaks ${session.protocol} and has ${entries.size} tools${this.#kept}`;
+    this.#tell([...leftOut, about]);
     return this.#announce();
   }
 
@@ -189,8 +205,10 @@ class Role {
       this.#giveUp(answered.fault);
       return false;
     }
-    this.#tell(verdictLines(answered.value, uncheckedSchemas));
-    const again = uncheckedSchemas ? answered.value.filter(isSchemaRefused) : [];
+    this.#isOutage = false;
+    const { verdicts, role } = answered.value;
+    this.#tell([...connectionLines(role), ...verdictLines(verdicts, uncheckedSchemas)]);
+    const again = uncheckedSchemas ? verdicts.filter(isSchemaRefused) : [];
     if (again.length === 0) return true;
     return this.#announceUnchecked(again);
   }
@@ -203,7 +221,7 @@ class Role {
   }
 
   /** The library's way to say that a call failed is a thrown error, so that is done here, at its edge. */
-  async #handle(request: Request): Promise<string> {
+  async #handle(request: Request): Promise<string | AsyncGenerator<string>> {
     const before = this.#entries.get(request.tool);
     if (this.#reading !== undefined) await this.#reading;
     const entry = this.#entries.get(request.tool);
@@ -211,14 +229,19 @@ class Role {
     if (entry === undefined) throw new Error("the server has no such tool now; nothing ran");
     if (entry !== before || !entry.isKnown) throw new Error("the tool has just changed; nothing ran");
     if (session === undefined) throw new Error("the MCP server is not there now; nothing ran");
-    const answered = await this.#ask(session, entry, request);
-    if (!answered.ok) throw new Error(sentenceOf(answered.fault));
-    const content = resultContent(answered.value);
-    if (!content.ok) throw new Error(`the server ran, and what it gave is no result: ${content.fault}`);
-    return content.value;
+    const pieces = new ProgressPieces(this.#effects.monotonicMs);
+    const asked = this.#ask(session, entry, request, pieces).finally(() => pieces.end());
+    if (!(await pieces.begun)) return contentOf(await asked);
+    asked.catch(() => undefined); // heard of when the pieces are sent
+    return withProgress(pieces, asked);
   }
 
-  async #ask(session: McpSession, { tool }: ToolEntry, { arguments: text, signal }: Request) {
+  async #ask(
+    session: McpSession,
+    { tool }: ToolEntry,
+    { arguments: text, signal }: Request,
+    pieces: ProgressPieces,
+  ): Promise<Asked> {
     const { idleMs, totalMs } = this.#options;
     const held = this.#exact.hold(text);
     if (held === undefined) throw new Error("the arguments are no JSON object; nothing ran");
@@ -232,7 +255,13 @@ class Role {
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) stop.abort();
     try {
-      const answered = await session.call(tool, { args: held.value, signal: stop.signal, idleMs, totalMs });
+      const answered = await session.call(tool, {
+        ...{ args: held.value, signal: stop.signal, idleMs, totalMs },
+        onProgress: (params) => {
+          const notice = progressNotice(params);
+          if (notice !== undefined) pieces.take(notice);
+        },
+      });
       if (answered.ok) return answered;
       if (isBroken && !signal.aborted) return fault({ ...answered.fault, kind: "gone" as const });
       if (LOST.has(answered.fault.kind)) this.#life?.lost(session);
@@ -242,6 +271,21 @@ class Role {
       held.release();
     }
   }
+}
+
+type Asked = Result<Readonly<Record<string, unknown>>, CallFault>;
+
+/** @throws Error whose message is for the caller */
+function contentOf(answered: Asked): string {
+  if (!answered.ok) throw new Error(sentenceOf(answered.fault));
+  const content = resultContent(answered.value);
+  if (!content.ok) throw new Error(`the server ran, and what it gave is no result: ${content.fault}`);
+  return content.value;
+}
+
+async function* withProgress(pieces: ProgressPieces, asked: Promise<Asked>): AsyncGenerator<string> {
+  yield* pieces;
+  yield resultAfterProgress(contentOf(await asked));
 }
 
 /** After which there is no session. */
@@ -270,16 +314,28 @@ function isSchemaRefused({ state, why, entry }: ToolVerdict): boolean {
   return state === "refused" && why?.startsWith("`schema`") === true && entry.announced.schema !== undefined;
 }
 
+/** A server that gets at the socket could connect beside us, and be taken for us. */
+function connectionLines(role: RoleAnswer | undefined): readonly string[] {
+  if (role === undefined || role.connections === 1) return [];
+  return [
+    `warning: role ${visibleLine(role.role, 64)} may have ${role.connections} connections, and a server could be one of them: write connections = 1 under [roles.${visibleLine(role.role, 64)}]`,
+  ];
+}
+
 /** What an owner has to know of an announcement. */
 function verdictLines(verdicts: readonly ToolVerdict[], uncheckedSchemas: boolean): readonly string[] {
   const named = (state: string) => verdicts.filter((one) => one.state === state);
   const names = (some: readonly ToolVerdict[]) =>
     visibleLine(some.map(({ entry }) => entry.announced.name).join(" "), 1000);
-  const lines = named("refused").map((one) => {
+  const why = (one: ToolVerdict) => {
     const hint =
       isSchemaRefused(one) && !uncheckedSchemas ? " (--unchecked-schemas announces it without)" : "";
-    return `the broker refuses ${one.entry.announced.name}: ${one.why ?? "no reason given"}${hint}`;
-  });
+    return `${one.why ?? "no reason given"}${hint}`;
+  };
+  const refused = named("refused");
+  const lines = [...new Set(refused.map(why))].map(
+    (reason) => `the broker refuses ${names(refused.filter((one) => why(one) === reason))}: ${reason}`,
+  );
   const waiting = named("waiting");
   const changed = named("changed");
   if (waiting.length > 0)

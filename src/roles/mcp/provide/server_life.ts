@@ -51,6 +51,15 @@ export class ServerLife {
     if (this.#session === session) void this.#opening?.stop();
   }
 
+  /** Ends a server that could see by now what is to be hidden from it: it is started again with that hidden. */
+  checkHidden(): void {
+    if (this.#opening === undefined || this.#opening.isHidden()) return;
+    this.#settings.say(
+      "the directory of the role's socket was replaced: the server, which could see the new one, is ended",
+    );
+    void this.#opening.stop("atOnce");
+  }
+
   /** Ends the server and everything that it started. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -64,7 +73,7 @@ export class ServerLife {
       const wasOldOnly = this.#oldOnly;
       const gone = await this.#once();
       if (this.#closed) return undefined;
-      if (gone.neverStarted) return `the server can't be started: ${gone.words}`;
+      if (gone.neverStarted) return `the server can't be started: ${notStarted(gone.words)}`;
       // It ended at a question of the newest protocol: an old one is asked as of old, at once.
       if (this.#oldOnly && !wasOldOnly) continue;
       await this.#pause(gone);
@@ -123,4 +132,10 @@ export class ServerLife {
       };
     });
   }
+}
+
+/** `words`: of a server that never started. An error code of the system's is said in words too. */
+export function notStarted(words: string): string {
+  if (words === "ENOENT") return "there is no such program (ENOENT)";
+  return words === "EACCES" ? "it is no program that this user may run (EACCES)" : words;
 }

@@ -1,28 +1,14 @@
-// A server that runs as our child: its start, its three streams, its end. It has a session of its own, the environment
-// it was given and no descriptor beside those streams. Invariant: from `ended` on no process of it is left that its keeper
-// could find.
+// A server that runs as our child: its start, its three streams, its end. Invariant: from `ended` on no process of it is
+// left; of one that is not confined, none that its keeper could find.
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import type { Environment } from "./environment.ts";
-import { Keeper, MARK_NAME } from "./keeper.ts";
+import type { ChildProcess } from "node:child_process";
+import { fault, ok, type Result } from "../../../base/faults.ts";
+import { ConfinedProcess, unconfinable } from "./confined_process.ts";
+import { type Confinement, cannotRun, confinedWords, type ServerCommand } from "./confinement.ts";
+import { type Housing, isWithin, type ServerExit, type ServerOutput } from "./housing.ts";
+import { UnconfinedProcess } from "./unconfined_process.ts";
 
-export interface ServerCommand {
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly env: Environment;
-  readonly cwd?: string | undefined;
-}
-
-export interface ServerOutput {
-  stdout(chunk: Buffer): void;
-  stderr(chunk: Buffer): void;
-}
-
-export interface ServerEnd {
-  /** A system's error code where it never started, `exit 1`, `SIGKILL`. */
-  readonly how: string;
-  readonly started: boolean;
+export interface ServerEnd extends ServerExit {
   /** Processes of its that did not end by themselves; undefined where that is not known. */
   readonly ended: number | undefined;
 }
@@ -35,42 +21,43 @@ const UNREAD_BYTES_MAX = 33_554_432;
 export class ServerProcess {
   /** Resolves when it and all that it started are gone. Never rejects. */
   readonly ended: Promise<ServerEnd>;
-  readonly #child: ChildProcess;
-  readonly #keeper: Keeper;
-  readonly #exited: Promise<{ readonly how: string; readonly started: boolean }>;
+  readonly #housing: Housing;
   #stopping = false;
 
-  /** @throws what `spawn` does where the system won't even try */
-  constructor({ command, args, env, cwd }: ServerCommand, output: ServerOutput) {
-    const mark = randomBytes(16).toString("hex");
-    this.#keeper = new Keeper(mark, () => void this.stop(0));
+  /** The fault is why it was not started. */
+  static start(command: ServerCommand, output: ServerOutput): Result<ServerProcess, ServerExit> {
+    const refused = cannotRun(command);
+    if (refused !== undefined) return fault({ how: refused, hopeless: true });
+    // Its keeper can be lost before we have it.
+    let server: ServerProcess | undefined;
     try {
-      this.#child = spawn(command, [...args], {
-        detached: true,
-        stdio: ["pipe", "pipe", "pipe"],
-        env: { ...env, [MARK_NAME]: mark },
-        ...(cwd === undefined ? {} : { cwd }),
-      });
+      const housing = housingOf(command, output, () => void server?.stop(0));
+      if (!housing.ok) return housing;
+      server = new ServerProcess(housing.value);
+      return ok(server);
     } catch (error) {
-      void this.#keeper.finish(true);
-      throw error;
+      const { code = "unknown error" } = error as NodeJS.ErrnoException;
+      return fault({ how: code, hopeless: true });
     }
-    this.#exited = exitOf(this.#child);
-    this.#child.stdin?.on("error", () => undefined); // it does not read any more: its exit says why
-    this.#child.stdout?.on("data", (chunk: Buffer) => output.stdout(chunk));
-    this.#child.stderr?.on("data", (chunk: Buffer) => output.stderr(chunk));
-    for (const stream of [this.#child.stdout, this.#child.stderr]) stream?.on("error", () => undefined);
-    if (this.#child.pid !== undefined) this.#keeper.watch(this.#child.pid);
-    this.ended = this.#exited.then((exit) => this.#clear(exit));
+  }
+
+  private constructor(housing: Housing) {
+    this.#housing = housing;
+    this.ended = housing.exited.then((exit) => this.#clear(exit));
   }
 
   get pid(): number | undefined {
-    return this.#child.pid;
+    return this.#housing.child.pid;
+  }
+
+  /** Whether what it must not see is hidden still. */
+  get isHidden(): boolean {
+    return this.#housing.isHidden();
   }
 
   /** False: it has not read what it was given before, so this is not given to it. */
   write(line: string): boolean {
-    const { stdin } = this.#child;
+    const { stdin } = this.#housing.child;
     if (stdin === null || !stdin.writable || stdin.writableLength > UNREAD_BYTES_MAX) return false;
     // Lines of one turn go out in one write: with many calls at once that is most of what a call costs here.
     if (stdin.writableCorked === 0) {
@@ -85,47 +72,38 @@ export class ServerProcess {
   async stop(graceMs: number = GRACE_MS): Promise<ServerEnd> {
     if (this.#stopping) return this.ended;
     this.#stopping = true;
-    this.#child.stdin?.end();
-    if (!(await this.#within(graceMs))) {
-      this.#signal("SIGTERM");
-      if (!(await this.#within(graceMs))) this.#signal("SIGKILL");
+    const { child, exited } = this.#housing;
+    child.stdin?.end();
+    if (!(await isWithin(graceMs, exited))) {
+      this.#housing.askToEnd();
+      if (!(await isWithin(graceMs, exited))) this.#housing.end();
     }
     return this.ended;
   }
 
-  async #within(ms: number): Promise<boolean> {
-    let callOff = () => {};
-    const late = new Promise<false>((resolve) => {
-      const timer = setTimeout(resolve, ms, false);
-      callOff = () => clearTimeout(timer);
-    });
-    const exited = await Promise.race([this.#exited.then(() => true), late]);
-    callOff();
-    return exited;
-  }
-
-  /** To the whole group; false where nobody is in it. */
-  #signal(signal: NodeJS.Signals | 0): boolean {
-    try {
-      return this.#child.pid !== undefined && process.kill(-this.#child.pid, signal);
-    } catch {
-      return false;
-    }
-  }
-
-  async #clear({ how, started }: { readonly how: string; readonly started: boolean }): Promise<ServerEnd> {
-    const ended = await this.#keeper.finish(!this.#signal(0));
-    // What it left may hold the other ends of its streams.
-    for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) stream?.destroy();
-    return { how, started, ended };
+  async #clear(exit: ServerExit): Promise<ServerEnd> {
+    const ended = await this.#housing.clear();
+    closeStreams(this.#housing.child);
+    return { ...exit, ended };
   }
 }
 
-function exitOf(child: ChildProcess): Promise<{ readonly how: string; readonly started: boolean }> {
-  return new Promise((resolve) => {
-    child.once("error", (error: NodeJS.ErrnoException) => {
-      if (child.pid === undefined) resolve({ how: error.code ?? "unknown error", started: false });
-    });
-    child.once("exit", (code, signal) => resolve({ how: signal ?? `exit ${code}`, started: true }));
-  });
+const PLAIN: Confinement = { socket: undefined, hidden: [] };
+
+/** @throws what `spawn` does */
+function housingOf(
+  command: ServerCommand,
+  output: ServerOutput,
+  onUnkept: () => void,
+): Result<Housing, ServerExit> {
+  const { confinement = PLAIN } = command;
+  if (confinement === "none") return ok(new UnconfinedProcess(command, output, onUnkept));
+  const words = confinedWords(command, confinement, process.getuid?.() ?? 0);
+  if (!words.ok) return fault({ how: unconfinable(words.fault.why), hopeless: !words.fault.passes });
+  return ok(new ConfinedProcess(words.value, output));
+}
+
+/** What an unconfined one left may hold the other ends. */
+function closeStreams({ stdin, stdout, stderr }: ChildProcess): void {
+  for (const stream of [stdin, stdout, stderr]) stream?.destroy();
 }

@@ -2,6 +2,7 @@
 // of a call at all. Whoever reads it treats it as untrusted.
 
 import { fault, ok, type Result } from "../../../base/faults.ts";
+import { jsonText } from "./server_json.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -13,7 +14,8 @@ export function resultContent(result: Members): Result<string> {
     return fault("its content holds something that has no type");
   if (isError !== undefined && typeof isError !== "boolean")
     return fault("its isError is neither true nor false");
-  return ok(JSON.stringify(result));
+  const text = jsonText(result);
+  return text === undefined ? fault("it is nested too deep") : ok(text);
 }
 
 function isBlock(block: unknown): boolean {

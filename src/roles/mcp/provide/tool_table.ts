@@ -3,6 +3,7 @@
 
 import { visibleLine } from "../../../base/display.ts";
 import { type AnnouncedTool, announcedTool, type McpTool } from "../definition.ts";
+import { jsonText } from "./server_json.ts";
 
 export interface ToolEntry {
   readonly tool: McpTool;
@@ -44,7 +45,8 @@ export function readTools(
       continue;
     }
     const entry = entryOf(tool, prefix, unchecked);
-    if (entry === undefined) refuse(tool.name, `its definition is longer than ${DEFINITION_CHARS_MAX}`);
+    if (entry === undefined)
+      refuse(tool.name, `its definition is longer than ${DEFINITION_CHARS_MAX}, or nested too deep`);
     else if (entries.has(entry.announced.name)) refuse(tool.name, "another has the same name");
     else entries.set(entry.announced.name, kept(before, entry));
   }
@@ -56,14 +58,15 @@ function kept(before: ReadonlyMap<string, ToolEntry>, entry: ToolEntry): ToolEnt
   return same?.text === entry.text ? same : entry;
 }
 
-/** Undefined: it is too long also without its pictures. */
+/** Undefined: it is too long also without its pictures, or too deep. */
 function entryOf(tool: McpTool, prefix: string, unchecked: ReadonlySet<string>): ToolEntry | undefined {
   const { icons: _, ...plain } = tool;
   for (const one of [tool, plain]) {
     const checked = announcedTool(one, prefix);
     const announced = unchecked.has(checked.name) ? announcedTool(one, prefix, false) : checked;
-    const text = JSON.stringify(announced);
-    if (text.length <= DEFINITION_CHARS_MAX) return { tool: one, announced, text, isKnown: false };
+    const text = jsonText(announced);
+    if (text !== undefined && text.length <= DEFINITION_CHARS_MAX)
+      return { tool: one, announced, text, isKnown: false };
   }
   return undefined;
 }

@@ -44,6 +44,7 @@ export class BrokerSide {
   #out: "no" | "short" | "long" = "no";
   #callOff: () => void = () => {};
   #callOffLook: () => void = () => {};
+  #isClosed = false;
 
   private constructor(options: BrokerOptions, caller: Caller) {
     this.#options = options;
@@ -117,6 +118,7 @@ export class BrokerSide {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#callOff();
     this.#callOffLook();
     await this.#caller.close();
@@ -143,6 +145,7 @@ export class BrokerSide {
 
   /** Only who has seen a list can be told of another: before the first one nothing is looked at. */
   #lookLater(): void {
+    if (this.#isClosed) return; // closed while it looked: a timer would keep the process for ever
     this.#callOffLook = this.#options.effects.after(LOOK_MS, () => {
       const looked = this.#table === NO_TOOLS || this.#out !== "no" ? Promise.resolve() : this.list();
       void looked.then(() => this.#lookLater());
@@ -163,7 +166,7 @@ export class BrokerSide {
   }
 
   #connection(state: ConnectionState): void {
-    if (state.open === (this.#out === "no")) return;
+    if (this.#isClosed || state.open === (this.#out === "no")) return;
     this.#options.say(state.open ? "the broker is there" : `the broker can't be reached (${state.why})`);
     this.#callOff();
     this.#out = state.open ? "no" : "short";

@@ -6,6 +6,7 @@ import { newCallId } from "../../../client/call_ids.ts";
 import type { Caller } from "../../../client/caller.ts";
 import type { Effects } from "../../../client/effects.ts";
 import { CallgateError } from "../../../client/error.ts";
+import { noticeIn } from "../progress.ts";
 import { type Answer, type AskedCall, OpenCall } from "./open_call.ts";
 
 export interface BookSettings {
@@ -136,6 +137,8 @@ export class CallBook {
       for await (const message of asking) {
         if (message.status === "pending_approval")
           call.asking({ approval: message.approval, expiresAtMs: Number(message.expires) });
+        const notice = message.status === "result" ? noticeIn(message.content) : undefined;
+        if (notice !== undefined) call.progressed(notice);
       }
       this.#end(call, await asking.final);
     } catch (error) {

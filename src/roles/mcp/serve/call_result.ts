@@ -34,7 +34,7 @@ export function toolResult({ content, truncated }: ToolResult, isMcp: boolean): 
   const result = callToolResultOf(content);
   if (result !== undefined) return result;
   const sentence = truncated
-    ? "The result is longer than the policy lets through. Its beginning, as JSON:"
+    ? "The result is longer than the policy lets through: ask for less at once, or tell the user, since the owner of this machine can allow more. Its beginning, as JSON:"
     : "The result is not in the form of an MCP result. As it came:";
   return { content: [textBlock(sentence), textBlock(content)], isError: true };
 }
@@ -116,12 +116,32 @@ const DENIALS: Readonly<Record<DenyReason, readonly [what: string, helps: string
   ],
 };
 
+/** Of a question that nobody answered the decision list has nothing to add. */
+export function isExplained(reason: DenyReason): boolean {
+  return reason !== "approval_expired";
+}
+
+/** Refusals of a call that no person has seen, by their row in the decision list. */
+const UNSEEN_REFUSALS: Readonly<Record<string, string>> = {
+  refused_before:
+    "A person has refused the same call before, so nobody was asked about this one; that goes for a while.",
+  questions_paused:
+    "A person has refused so many calls of late that nobody is asked about any more for a while, this one included.",
+};
+
 /** `why`: what the broker says of the decision, where this role may hear it. */
 export function deniedResult(tool: string, reason: DenyReason, why: Why | undefined): CallToolResult {
-  const [what, helps] = DENIALS[reason];
+  const [known, helps] = DENIALS[reason];
+  const byPerson = reason === "approval_refused";
+  const what = (byPerson ? UNSEEN_REFUSALS[why?.row ?? ""] : undefined) ?? known;
+  if (byPerson) return errorResult(denied(tool, reason), what, helps);
   const grant = why?.grant ? `It was decided by the grant \`${visibleLine(why.grant)}\`.` : undefined;
-  const words = why?.reason ? `Its owner says: ${visibleLine(why.reason, WORDS_CHARS_MAX)}` : undefined;
-  return errorResult(`callgate denied \`${tool}\` (${reason}). Nothing ran.`, what, grant, words, helps);
+  const words = why?.reason ? `Its owner says: "${visibleLine(why.reason, WORDS_CHARS_MAX)}".` : undefined;
+  return errorResult(denied(tool, reason), what, grant, words, helps);
+}
+
+function denied(tool: string, reason: DenyReason): string {
+  return `callgate denied \`${tool}\` (${reason}). Nothing ran.`;
 }
 
 /** Of the broker's codes those after which asking again may help. */

@@ -9,6 +9,7 @@ import type { CallgateError } from "../../../client/error.ts";
 import type { McpTool } from "../definition.ts";
 import { BrokerSide } from "./broker_side.ts";
 import { CallBook } from "./call_book.ts";
+import { headerFault } from "./header_parameters.ts";
 import type { OpenCall } from "./open_call.ts";
 import { CallStates } from "./request_state.ts";
 import { type Answering, BAD_STATE, McpFault, type ToolReply, type ToolRequest } from "./sdk.ts";
@@ -35,6 +36,7 @@ export class Front implements Answering {
   readonly book: CallBook;
   readonly #broker: BrokerSide;
   readonly #settings: CallSettings;
+  #isClosed = false;
 
   private constructor(options: FrontOptions, broker: BrokerSide) {
     const { session, stateKey: key, random, holdMs, effects = REAL_EFFECTS } = options;
@@ -50,8 +52,10 @@ export class Front implements Answering {
     const { to, session, say, effects = REAL_EFFECTS } = options;
     const broker = await BrokerSide.connect({ to, session, effects, say });
     if (!broker.ok) return broker;
-    void broker.value.list().then((listed) => listed.ok || say(listed.fault));
-    return ok(new Front(options, broker.value));
+    const front = new Front(options, broker.value);
+    // A client that is gone again before that would be told of as an outage.
+    void broker.value.list().then((listed) => listed.ok || front.#isClosed || say(listed.fault));
+    return ok(front);
   }
 
   /** Resolves where the broker will not be reached any more, with why. */
@@ -64,6 +68,7 @@ export class Front implements Answering {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#broker.close();
   }
 
@@ -79,14 +84,21 @@ export class Front implements Answering {
     const answered = await answerCall(this.#settings, { ...rest, served });
     if (answered.kind === "bad_state") throw new McpFault("bad_params", BAD_STATE);
     if (answered.kind !== "result") return answered;
-    if (answered.call !== undefined) this.#watchDelivery(request.signal, answered.call);
+    if (answered.call !== undefined) this.#watchDelivery(request.lost, answered.call);
     return { kind: "result", result: answered.result, outputSchema: served.shown.outputSchema };
   }
 
+  /** Of a tool that there is not, the call itself says so. */
+  async headerFault(name: string, argumentsText: string, headers: Headers): Promise<string | undefined> {
+    const found = await this.#broker.find(name);
+    if (!found.ok || found.value === undefined) return undefined;
+    return headerFault(found.value.headers, argumentsText, headers);
+  }
+
   /** A client that goes while its answer is on the way has not heard it. */
-  #watchDelivery(signal: AbortSignal, call: OpenCall): void {
-    if (signal.aborted) this.book.undelivered(call);
-    else signal.addEventListener("abort", () => this.book.undelivered(call), { once: true });
+  #watchDelivery(lost: AbortSignal, call: OpenCall): void {
+    if (lost.aborted) this.book.undelivered(call);
+    else lost.addEventListener("abort", () => this.book.undelivered(call), { once: true });
   }
 
   async #find(name: string): Promise<ServedTool> {

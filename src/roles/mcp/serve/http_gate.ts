@@ -2,7 +2,7 @@
 // send requests here, under any name that leads here; any user of this machine can. Invariant: pure, everything not named
 // here is refused, and no sentence repeats what was sent.
 
-import { type Digest, digestOf, isSame } from "../../console/secrets.ts";
+import { type Digest, digestOf, isSame } from "../../tokens/secrets.ts";
 
 /** A request as it came: names in any case, each as often as it was sent. */
 export interface Knock {

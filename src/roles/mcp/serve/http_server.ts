@@ -10,7 +10,13 @@ import { type GateSettings, type Refusal, refusalOf } from "./http_gate.ts";
 import { LINE_BYTES_MAX } from "./lines.ts";
 
 /** Answers one request whose body, where it has one, is this JSON value. */
-export type Fetch = (request: Request, body: unknown) => Promise<Response>;
+export type Fetch = (request: Request, body: unknown) => Promise<Fetched>;
+
+export interface Fetched {
+  readonly response: Response;
+  /** Told once: all of the response is sent, or nobody wants the rest. */
+  readonly over: () => void;
+}
 
 export interface ListenOptions {
   readonly address: "127.0.0.1" | "::1";
@@ -87,7 +93,8 @@ export class McpHttpServer {
       headers: headersOf(rawHeaders),
       signal: gone,
     });
-    await pass(await fetch(request, body.value), outgoing);
+    const { response, over } = await fetch(request, body.value);
+    await pass(response, outgoing).finally(over);
   }
 }
 
@@ -103,22 +110,35 @@ function headersOf(rawHeaders: readonly string[]): Headers {
 
 /** The body as a message whose arguments keep their text. */
 async function bodyOf(incoming: IncomingMessage): Promise<Result<unknown, Refusal>> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const bytes = await bytesOf(incoming);
+  if (bytes === undefined) return fault(TOO_LONG);
   try {
-    if (Number(incoming.headers["content-length"] ?? 0) > LINE_BYTES_MAX) return fault(TOO_LONG);
-    for await (const chunk of incoming.iterator({ destroyOnReturn: false })) {
-      bytes += chunk.length;
-      if (bytes > LINE_BYTES_MAX) return fault(TOO_LONG);
-      chunks.push(chunk);
-    }
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
+    const text = UTF8.decode(bytes);
     const message: unknown = JSON.parse(text);
     if (Array.isArray(message)) return fault(LIST);
     return ok(withExactArguments(message, text));
   } catch {
     return fault({ status: 400, code: -32700, sentence: "The body is no JSON document." });
   }
+}
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
+
+/** undefined: there are too many. One that breaks off is short, and whoever sent it has gone. */
+function bytesOf(incoming: IncomingMessage): Promise<Buffer | undefined> {
+  if (Number(incoming.headers["content-length"] ?? 0) > LINE_BYTES_MAX) return Promise.resolve(undefined);
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    incoming.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= LINE_BYTES_MAX) return void chunks.push(chunk);
+      incoming.pause();
+      resolve(undefined);
+    });
+    const end = () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
+    for (const event of ["end", "close", "error"]) incoming.once(event, end);
+  });
 }
 
 const TOO_LONG: Refusal = { status: 413, sentence: `The body is longer than ${LINE_BYTES_MAX} bytes.` };
@@ -137,6 +157,9 @@ function goneWith(outgoing: ServerResponse): AbortSignal {
   return gone.signal;
 }
 
+/** So long a head waits for what follows it, to leave in one piece with it: most answers are there soon. */
+const HEAD_MS = 20;
+
 /** Sends the response as it comes, no faster than it is taken. */
 async function pass(response: Response, outgoing: ServerResponse): Promise<void> {
   if (outgoing.destroyed) {
@@ -145,13 +168,26 @@ async function pass(response: Response, outgoing: ServerResponse): Promise<void>
   }
   outgoing.writeHead(response.status, { ...HEADERS, ...Object.fromEntries(response.headers) });
   if (response.body === null) return void outgoing.end();
-  outgoing.flushHeaders();
   const reader = response.body.getReader();
   outgoing.once("close", () => void reader.cancel().catch(() => undefined));
-  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
-    if (!outgoing.write(piece.value)) await taken(outgoing);
+  const late = setTimeout(() => outgoing.flushHeaders(), HEAD_MS);
+  try {
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+      clearTimeout(late);
+      gather(outgoing);
+      if (!outgoing.write(piece.value)) await taken(outgoing);
+    }
+  } finally {
+    clearTimeout(late);
   }
   outgoing.end();
+}
+
+/** What is written in one turn of the event loop leaves in one piece. */
+function gather(outgoing: ServerResponse): void {
+  if (outgoing.writableCorked > 0) return;
+  outgoing.cork();
+  setImmediate(() => outgoing.uncork());
 }
 
 function taken(outgoing: ServerResponse): Promise<void> {

@@ -2,6 +2,7 @@
 // sessions. Invariant: sessions are bounded, and one that nobody uses makes room for another.
 
 import type { Effects } from "../../../client/effects.ts";
+import type { Fetched } from "./http_server.ts";
 import { type Answering, type HttpSession, isOldRequest, NewHttp, newSession } from "./sdk.ts";
 
 /** Clients of older versions at once. */
@@ -31,14 +32,15 @@ export class HttpSessions {
     return this.#held.size;
   }
 
-  async fetch(request: Request, body: unknown): Promise<Response> {
+  async fetch(request: Request, body: unknown): Promise<Fetched> {
     const id = request.headers.get("mcp-session-id");
     if (id !== null) {
       const held = this.#held.get(id);
       return held === undefined ? refusal(404, -32001, "Session not found") : this.#use(held, request, body);
     }
     if (request.method !== "POST") return refusal(405, -32000, "Method not allowed: there is no session.");
-    if (!(await isOldRequest(request, body))) return this.#new.fetch(request, body);
+    if (!(await isOldRequest(request, body)))
+      return { response: await this.#new.fetch(request, body), over: () => undefined };
     if (!isInitialize(body)) return refusal(400, -32000, "A session begins with `initialize`.");
     if (!this.#makeRoom()) return refusal(503, -32000, "Too many clients are connected.");
     return this.#begin(request, body);
@@ -54,28 +56,25 @@ export class HttpSessions {
     await Promise.all([this.#new.close(), ...[...this.#held.values()].map(({ session }) => session.close())]);
   }
 
-  async #begin(request: Request, body: unknown): Promise<Response> {
+  async #begin(request: Request, body: unknown): Promise<Fetched> {
     const session = await newSession(this.#answering, (id) => this.#held.delete(id));
     const held = { session, open: 0, usedMs: this.#effects.monotonicMs() };
-    const response = await this.#use(held, request, body);
+    const fetched = await this.#use(held, request, body);
     if (session.id === undefined) await session.close();
     else this.#held.set(session.id, held);
-    return response;
+    return fetched;
   }
 
-  async #use(held: Held, request: Request, body: unknown): Promise<Response> {
+  async #use(held: Held, request: Request, body: unknown): Promise<Fetched> {
     held.open += 1;
-    const done = () => {
+    const over = () => {
       held.open -= 1;
       held.usedMs = this.#effects.monotonicMs();
     };
     try {
-      const response = await held.session.fetch(request, body);
-      if (response.body === null) done();
-      else return new Response(watched(response.body, done), response);
-      return response;
+      return { response: await held.session.fetch(request, body), over };
     } catch (error) {
-      done();
+      over();
       throw error;
     }
   }
@@ -95,33 +94,11 @@ export class HttpSessions {
   }
 }
 
-/** The same bytes; `done` is told once, when they end or nobody wants them. */
-function watched(body: ReadableStream<Uint8Array>, done: () => void): ReadableStream<Uint8Array> {
-  const reader = body.getReader();
-  let isOver = false;
-  const over = () => {
-    if (!isOver) done();
-    isOver = true;
-  };
-  return new ReadableStream<Uint8Array>({
-    pull: async (controller) => {
-      const piece = await reader.read().catch(() => ({ done: true as const, value: undefined }));
-      if (piece.value !== undefined) controller.enqueue(piece.value);
-      if (!piece.done) return;
-      over();
-      controller.close();
-    },
-    cancel: async (reason) => {
-      over();
-      await reader.cancel(reason);
-    },
-  });
-}
-
 function isInitialize(body: unknown): boolean {
   return typeof body === "object" && body !== null && "method" in body && body.method === "initialize";
 }
 
-function refusal(status: number, code: number, message: string): Response {
-  return Response.json({ jsonrpc: "2.0", id: null, error: { code, message } }, { status });
+function refusal(status: number, code: number, message: string): Fetched {
+  const response = Response.json({ jsonrpc: "2.0", id: null, error: { code, message } }, { status });
+  return { response, over: () => undefined };
 }

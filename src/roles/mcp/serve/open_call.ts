@@ -3,6 +3,7 @@
 
 import type { CallgateError } from "../../../client/error.ts";
 import type { ToolResponse } from "../../../wire/message.ts";
+import type { ProgressNotice } from "../progress.ts";
 
 /** The broker's last word, or why there is none. */
 export type Answer = ToolResponse | CallgateError;
@@ -37,6 +38,7 @@ export class OpenCall {
   readonly callOff: () => void;
   #question: Question | undefined;
   #answer: Answer | undefined;
+  #notice: ProgressNotice | undefined;
   readonly #listeners = new Set<() => void>();
 
   constructor(asked: AskedCall, id: bigint, sinceMs: number, callOff: () => void) {
@@ -54,8 +56,20 @@ export class OpenCall {
     return this.#answer;
   }
 
+  /** What the tool's server has said last of how far it is. */
+  get notice(): ProgressNotice | undefined {
+    return this.#notice;
+  }
+
   asking(question: Question): void {
     this.#question = question;
+    this.#tell();
+  }
+
+  /** Whoever was asked has answered, since it runs. */
+  progressed(notice: ProgressNotice): void {
+    this.#question = undefined;
+    this.#notice = notice;
     this.#tell();
   }
 
@@ -64,7 +78,7 @@ export class OpenCall {
     this.#tell();
   }
 
-  /** Told when a person is asked, and when it ends. The function returned calls it off. */
+  /** Told when a person is asked, when it gets on, and when it ends. The function returned calls it off. */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -20,6 +20,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { McpTool } from "../definition.ts";
+import type { ProgressNotice } from "../progress.ts";
 import type { CallToolResult } from "./call_result.ts";
 import { exactArguments } from "./exact_arguments.ts";
 
@@ -30,6 +31,12 @@ export interface Answering {
   readonly listTools: () => Promise<readonly McpTool[]>;
   /** @throws McpFault */
   readonly callTool: (request: ToolRequest) => Promise<ToolReply>;
+  /** Over HTTP, before a call is taken: why its headers and it do not agree, as a sentence. */
+  readonly headerFault: (
+    name: string,
+    argumentsText: string,
+    headers: Headers,
+  ) => Promise<string | undefined>;
 }
 
 export interface ToolRequest {
@@ -45,9 +52,11 @@ export interface ToolRequest {
   /** What the client's user said to the question of the last round. */
   readonly said: "accept" | "decline" | "cancel" | undefined;
   /** Keeps a client that wants to hear of progress waiting. */
-  readonly report: ((progress: number, message: string) => void) | undefined;
+  readonly report: ((notice: ProgressNotice) => void) | undefined;
   /** Aborted where the client waits no more. */
   readonly signal: AbortSignal;
+  /** Aborted where the client goes before the reply has reached it; never because of the reply itself. */
+  readonly lost: AbortSignal;
   /** Whether the reason of that is the client's wish, and not a lost connection or its impatience. */
   readonly isWish: () => boolean;
 }
@@ -72,7 +81,8 @@ type Era = "legacy" | "modern";
 const INSTRUCTIONS =
   "The tools here are behind callgate, which decides about every call. A denial or a wait for a person's approval comes as a tool error that says what happened and what would help; asking again with exactly the same arguments goes on waiting for the same call.";
 
-function makeServer(answering: Answering, era: Era): Server {
+/** `takes`: whether calls are among what it is asked; then the library can't tell a method that there is not. */
+function makeServer(answering: Answering, era: Era, takes: "all" | "no_calls" = "all"): Server {
   const server = new Server(
     { name: "callgate", title: "callgate", version: answering.version },
     { capabilities: { tools: { listChanged: true } }, instructions: INSTRUCTIONS },
@@ -86,6 +96,7 @@ function makeServer(answering: Answering, era: Era): Server {
     const tools = await asked(() => answering.listTools());
     return { tools: [...tools] as never }; // unchecked by the library too: they are what was pinned
   });
+  if (takes === "no_calls") return server;
   server.fallbackRequestHandler = async (request, ctx) => {
     if (request.method !== "tools/call")
       throw new ProtocolError(ProtocolErrorCode.MethodNotFound, "Method not found");
@@ -115,9 +126,9 @@ function toolRequest(params: unknown, ctx: ServerContext, era: Era): ToolRequest
   const state = ctx.mcpReq.requestState();
   if (state !== undefined && typeof state !== "string") throw new McpFault("bad_params", BAD_STATE);
   const token = (_meta as { readonly progressToken?: unknown } | undefined)?.progressToken;
-  const { signal, isWish } = ending(ctx);
+  const { signal, lost, isWish } = ending(ctx);
   return {
-    ...{ name, argumentsText, state, signal, isWish },
+    ...{ name, argumentsText, state, signal, lost, isWish },
     canComeAgain: era === "modern",
     canElicit: era === "modern" && hasForms(ctx),
     said: saidIn(ctx),
@@ -145,8 +156,8 @@ function saidIn({ mcpReq: { inputResponses } }: ServerContext): ToolRequest["sai
 }
 
 function reporter({ mcpReq }: ServerContext, progressToken: string | number): ToolRequest["report"] {
-  return (progress, message) => {
-    const params = { progressToken, progress, message };
+  return (notice) => {
+    const params = { ...notice, progressToken };
     mcpReq.notify({ method: "notifications/progress", params }).catch(() => undefined); // the client has gone
   };
 }
@@ -155,10 +166,11 @@ function reporter({ mcpReq }: ServerContext, progressToken: string | number): To
 const IMPATIENCE = /tim(?:ed?|ing)[ -]?out/i;
 
 /** When the client waits no more, and whether it said that it does not want the answer. */
-function ending({ mcpReq, http }: ServerContext): Pick<ToolRequest, "signal" | "isWish"> {
+function ending({ mcpReq, http }: ServerContext): Pick<ToolRequest, "signal" | "lost" | "isWish"> {
   const { signal } = mcpReq;
   return {
     signal: eitherOf(signal, http?.req?.signal),
+    lost: http?.req?.signal ?? signal, // over HTTP the library aborts its own when it has answered, too
     // A lost connection has an error of the library's for a reason, a client its own words or none.
     isWish: () =>
       signal.aborted && !(signal.reason instanceof SdkError) && !IMPATIENCE.test(String(signal.reason)),
@@ -258,26 +270,52 @@ export function isOldRequest(request: Request, body: unknown): Promise<boolean> 
 
 /** Versions from 2026 on over HTTP: every request stands alone. */
 export class NewHttp {
-  readonly #handler: McpHttpHandler;
+  readonly #answering: Answering;
+  readonly #calls: McpHttpHandler;
+  /** Of all but calls: here the library answers 404 to methods that there are not. */
+  readonly #others: McpHttpHandler;
 
   constructor(answering: Answering) {
-    this.#handler = createMcpHandler(() => makeServer(answering, "modern"), {
-      legacy: "reject",
-      maxSubscriptions: SUBSCRIPTIONS_HTTP_MAX,
+    this.#answering = answering;
+    const legacy = "reject";
+    this.#calls = createMcpHandler(() => makeServer(answering, "modern"), { legacy });
+    this.#others = createMcpHandler(() => makeServer(answering, "modern", "no_calls"), {
+      ...{ legacy, maxSubscriptions: SUBSCRIPTIONS_HTTP_MAX },
     });
   }
 
-  fetch(request: Request, parsedBody: unknown): Promise<Response> {
-    return this.#handler.fetch(request, { parsedBody });
+  async fetch(request: Request, parsedBody: unknown): Promise<Response> {
+    const { method, id, params } = (parsedBody ?? {}) as Sent;
+    if (method !== "tools/call") return this.#others.fetch(request, { parsedBody });
+    const sentence = await this.#headerFault(request, params);
+    if (sentence === undefined) return this.#calls.fetch(request, { parsedBody });
+    const error = { code: HEADER_MISMATCH, message: sentence };
+    return Response.json({ jsonrpc: "2.0", id, error }, { status: 400 });
   }
 
   changed(): void {
-    this.#handler.notify.toolsChanged();
+    this.#others.notify.toolsChanged();
   }
 
-  close(): Promise<void> {
-    return this.#handler.close();
+  async close(): Promise<void> {
+    await Promise.all([this.#calls.close(), this.#others.close()]);
+  }
+
+  async #headerFault({ headers }: Request, params: Sent["params"]): Promise<string | undefined> {
+    const text = exactArguments(params?.arguments);
+    if (typeof params?.name !== "string" || text === undefined) return undefined;
+    return this.#answering.headerFault(params.name, text, headers);
   }
 }
+
+/** As far as it is looked at before the library does. */
+interface Sent {
+  readonly method?: unknown;
+  readonly id?: unknown;
+  readonly params?: { readonly name?: unknown; readonly arguments?: unknown } | undefined;
+}
+
+/** The protocol's own code. */
+const HEADER_MISMATCH = -32020;
 
 const SUBSCRIPTIONS_HTTP_MAX = 128;

@@ -11,6 +11,7 @@ import {
   type CallToolResult,
   deniedResult,
   failedResult,
+  isExplained,
   noAnswerResult,
   notAskedResult,
   stillAskedResult,
@@ -20,6 +21,7 @@ import {
   waitingWords,
 } from "./call_result.ts";
 import type { Answer, AskedCall, OpenCall, Question } from "./open_call.ts";
+import { reportWhile } from "./progress_reports.ts";
 import type { CallState, CallStates } from "./request_state.ts";
 import type { ToolRequest } from "./sdk.ts";
 import type { ServedTool } from "./tool_table.ts";
@@ -47,7 +49,6 @@ export interface CallSettings {
 
 /** A quick answer of a person's is waited for before the client's user is bothered. */
 export const QUICK_MS = 1000;
-export const PROGRESS_MS = 5000;
 /** Clients give up after ten rounds: the eleventh would be an error that says nothing. */
 const ROUNDS_MAX = 10;
 
@@ -82,6 +83,7 @@ function holdMsOf({ holdMs }: CallSettings, asked: AskedTool, state: CallState |
 
 type Seen = "ended" | "asked" | "out" | "gone";
 
+/** Until the call has ended, or the request goes without it. */
 function waitFor(
   { broker, effects }: CallSettings,
   { signal, report }: AskedTool,
@@ -89,57 +91,42 @@ function waitFor(
   holdMs: number,
 ): Promise<Seen> {
   return new Promise((resolve) => {
-    const undo: (() => void)[] = [];
     let isLate = false;
-    const see = (seen: Seen) => {
-      for (const one of undo.splice(0)) one();
+    const look = () => {
+      const seen = seenOf(call, { isGone: signal.aborted, isLate, isOut: broker.isOut });
+      if (seen === undefined) return;
+      for (const one of undo) one();
       resolve(seen);
     };
-    const look = () => {
-      if (call.answer !== undefined) see("ended");
-      else if (signal.aborted) see("gone");
-      else if (isLate && call.question !== undefined) see("asked");
-      else if (broker.isOut) see("out");
+    const late = () => {
+      isLate = true;
+      look();
     };
-    undo.push(call.listen(look), broker.onOutage(look));
-    signal.addEventListener("abort", look);
-    undo.push(() => signal.removeEventListener("abort", look));
-    if (holdMs !== Number.POSITIVE_INFINITY) {
-      const late = () => {
-        isLate = true;
-        look();
-      };
-      undo.push(effects.after(holdMs, late));
-    }
-    if (report !== undefined) undo.push(reporting(effects, call, report));
+    const undo = [call.listen(look), broker.onOutage(look), onAbort(signal, look)];
+    if (holdMs !== Number.POSITIVE_INFINITY) undo.push(effects.after(holdMs, late));
+    if (report !== undefined) undo.push(reportWhile(call, report, effects));
     look();
   });
 }
 
-/** Says again and again that the call is open. The function returned ends it. */
-function reporting(
-  effects: Pick<Effects, "after">,
-  call: OpenCall,
-  report: (progress: number, message: string) => void,
-): () => void {
-  let progress = 0;
-  let callOff = () => {};
-  const say = () => {
-    progress += 1;
-    report(progress, call.question === undefined ? "It runs." : sentence(call.question));
-    callOff();
-    callOff = effects.after(PROGRESS_MS, say);
-  };
-  callOff = effects.after(PROGRESS_MS, say);
-  const quiet = call.listen(() => call.answer === undefined && say());
-  return () => {
-    callOff();
-    quiet();
-  };
+interface Waited {
+  readonly isGone: boolean;
+  /** The time is over for which a person is waited for. */
+  readonly isLate: boolean;
+  readonly isOut: boolean;
 }
 
-function sentence(question: Question): string {
-  return `It ${waitingWords(question)}.`;
+/** undefined: the wait goes on. */
+function seenOf({ answer, question }: OpenCall, { isGone, isLate, isOut }: Waited): Seen | undefined {
+  if (answer !== undefined) return "ended";
+  if (isGone) return "gone";
+  if (isLate && question !== undefined) return "asked";
+  return isOut ? "out" : undefined;
+}
+
+function onAbort(signal: AbortSignal, listener: () => void): () => void {
+  signal.addEventListener("abort", listener);
+  return () => signal.removeEventListener("abort", listener);
 }
 
 async function answered(
@@ -182,7 +169,8 @@ function unanswered(
   if (!asked.canComeAgain || round >= ROUNDS_MAX || asked.said === "cancel")
     return { kind: "result", result: stillAskedResult(tool, question) };
   const state = states.seal({ call: id, round: round + 1 }, key);
-  return { kind: "again", state, ...(asked.canElicit ? { question: questionText(tool, question) } : {}) };
+  const isShown = asked.canElicit && round === 0; // who has chosen to wait is not asked again and again
+  return { kind: "again", state, ...(isShown ? { question: questionText(tool, question) } : {}) };
 }
 
 function questionText(tool: string, question: Question): string {
@@ -199,8 +187,10 @@ async function resultOf(
   switch (answer.status) {
     case "result":
       return toolResult(answer, isMcp);
-    case "denied":
-      return deniedResult(tool, answer.reason, await broker.why(call.id));
+    case "denied": {
+      const why = isExplained(answer.reason) ? await broker.why(call.id) : undefined;
+      return deniedResult(tool, answer.reason, why);
+    }
     case "failed":
       return failedResult(tool, answer.message);
     case "pending_approval": // never final, by the client library's own rule

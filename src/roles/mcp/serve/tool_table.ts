@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { fault, ok, type Result } from "../../../base/faults.ts";
 import { BUILTIN_PREFIX } from "../../../base/ids.ts";
 import { type BrokerTool, clientTool, clientToolName, type McpTool, mcpNotesOf } from "../definition.ts";
+import { type HeaderParameter, headerParameters } from "./header_parameters.ts";
 
 export interface ServedTool {
   /** The broker's name of it. */
@@ -13,6 +14,7 @@ export interface ServedTool {
   /** An adapter serves it: its content is an MCP result. */
   readonly isMcp: boolean;
   readonly shown: McpTool;
+  readonly headers: readonly HeaderParameter[];
 }
 
 export interface ToolTable {
@@ -47,7 +49,10 @@ function servedTool(listed: Listed): ServedTool {
   const isMcp = mcpNotesOf(listed) !== undefined;
   const shown = clientTool(listed);
   const isRead = listed.effect === "read";
-  return { tool: listed.name, isRead, isMcp, shown: isMcp ? shown : withHints(shown, isRead) };
+  return {
+    ...{ tool: listed.name, isRead, isMcp, shown: isMcp ? shown : withHints(shown, isRead) },
+    headers: headerParameters(shown.inputSchema),
+  };
 }
 
 /** Of a tool that no adapter serves the owner's `effect` says what the protocol has a hint for. */

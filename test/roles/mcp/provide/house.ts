@@ -17,6 +17,7 @@ import {
 import { commandSource } from "../../../../src/roles/mcp/provide/server_source.ts";
 import type { ToolResponse } from "../../../../src/wire/message.ts";
 import { callgate, Daemon, onCleanUp, Place } from "../../../daemon/daemon.ts";
+import { type Found, processesWith } from "./processes.ts";
 
 export const ROUGH = fileURLToPath(new URL("rough_server.mjs", import.meta.url));
 
@@ -77,6 +78,15 @@ export interface Asked {
   readonly annotations?: unknown;
 }
 
+export interface RunOptions {
+  readonly env?: NodeJS.ProcessEnv;
+  /** Descriptors that it inherits. */
+  readonly passed?: readonly number[];
+  /** Instead of the role's. */
+  readonly socket?: string;
+  readonly uid?: number;
+}
+
 export class House {
   readonly broker: Daemon;
   readonly agent: Caller;
@@ -134,12 +144,14 @@ export class House {
     return provided.value;
   }
 
-  /** `callgate mcp provide` as a process; `passed`: descriptors that it inherits. */
-  run(words: readonly string[], env: NodeJS.ProcessEnv = {}, passed: readonly number[] = []): ChildProcess {
-    const args = ["mcp", "provide", "--socket", this.broker.socket("server"), "--prefix", "mcp.", ...words];
+  /** `callgate mcp provide` as a process. */
+  run(words: readonly string[], { env = {}, passed = [], socket, uid }: RunOptions = {}): ChildProcess {
+    const to = socket ?? this.broker.socket("server");
+    const args = ["mcp", "provide", "--socket", to, "--prefix", "mcp.", ...words];
     const child = spawn(process.execPath, [callgate(), ...args], {
       stdio: ["ignore", "ignore", "pipe", ...passed],
       env: { ...process.env, NODE_OPTIONS: "", ...env },
+      ...(uid === undefined ? {} : { uid, gid: uid }),
     });
     onCleanUp(async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;
@@ -198,6 +210,12 @@ export class House {
     if (accepted.status !== "result") throw new Error(JSON.stringify(accepted, (_, one) => String(one)));
   }
 
+  /** Processes that the rough server started and its own, as far as they are there. */
+  serverProcesses(): readonly Found[] {
+    const isTheirs = ({ words }: Found) => words[0] === process.execPath && !words.includes("provide");
+    return processesWith(this.notes).filter(isTheirs);
+  }
+
   noted(): readonly string[] {
     return existsSync(this.notes) ? readFileSync(this.notes, "utf8").split("\n").slice(0, -1) : [];
   }
@@ -214,14 +232,5 @@ export class House {
     } finally {
       watcher.close();
     }
-  }
-}
-
-export function isAlive(pid: number): boolean {
-  try {
-    // A zombie still answers to signal 0.
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
-  } catch {
-    return false;
   }
 }

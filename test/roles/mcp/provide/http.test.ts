@@ -94,6 +94,21 @@ describe("a server over HTTP", () => {
     expect(await provider.ended).toBeUndefined();
   });
 
+  it("that is not there, or wants a login, is told of in an owner's words", async () => {
+    const home = await House.build();
+    await provide(home, await freePort());
+    await home.hears(/^the server is gone \(no connection \(ECONNREFUSED\)\)/);
+    const locked = createServer((_, response) => response.writeHead(401).end()).listen(0, "127.0.0.1");
+    await once(locked, "listening");
+    onCleanUp(() => {
+      locked.closeAllConnections();
+      locked.close();
+    });
+    const other = await House.build();
+    await provide(other, (locked.address() as AddressInfo).port);
+    await other.hears(/wants a login \(HTTP 401\).* give it a token in a header/);
+  });
+
   it("gets the arguments byte for byte", async () => {
     const home = await House.build();
     let seen = "";

@@ -92,8 +92,24 @@ describe("exact arguments", () => {
     const held = exact.hold(text)!;
     const message = JSON.stringify({ id: 1, params: { arguments: held.value, _meta: {} } });
     expect(exact.spliced(message)).toBe(`{"id":1,"params":{"arguments":${text},"_meta":{}}}`);
+  });
+
+  it("of a call that is over by then are not sent, nor any others in their place: nobody has decided on those", async () => {
+    const exact = new ExactArguments();
+    const held = exact.hold('{"path":"/srv/old"}')!;
+    const body = JSON.stringify({ id: 1, method: "tools/call", params: { arguments: held.value } });
     held.release();
-    expect(exact.spliced(message)).toBe('{"id":1,"params":{"arguments":{},"_meta":{}}}');
+    expect(exact.spliced(body)).toBeUndefined();
+    const sent: unknown[] = [];
+    const ask = guardedFetch({
+      exact,
+      fetch: async (_, init) => {
+        sent.push(init?.body);
+        return new Response("{}");
+      },
+    });
+    await expect(ask("http://127.0.0.1/", { method: "POST", body })).rejects.toThrow("the call is over");
+    expect(sent).toEqual([]);
   });
 
   it("are one object, and nothing else", () => {

@@ -5,73 +5,79 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { cleanUp, onCleanUp, run } from "../../../daemon/daemon.ts";
-import { House, isAlive, ROUGH } from "./house.ts";
+import { House, ROUGH } from "./house.ts";
+import { processesWith, untilProcesses } from "./processes.ts";
 
 // `callgate mcp provide` as the process that it is.
 
 afterEach(cleanUp);
 
-function pidsIn(home: House): readonly number[] {
-  const started = home.noted().filter((line) => /^(start|child|daemon) /.test(line));
-  return started.map((line) => Number(line.split(" ")[1]));
-}
-
-/** Resolves when none of them is left; a process's end is no event for others. */
-async function gone(pids: readonly number[]): Promise<void> {
-  while (pids.some(isAlive)) await new Promise((resolve) => setImmediate(resolve));
-}
+const WAYS: readonly (readonly [string, readonly string[]])[] = [
+  ["confined", []],
+  ["unconfined", ["--unconfined"]],
+];
 
 describe("the role's process", () => {
-  it("gives its server the given environment, and none of the descriptors that it has itself", async () => {
-    const home = await House.build();
-    const leaked = openSync(home.broker.place.config, "r");
-    home.run(["--env", "GIVEN=yes", "--", process.execPath, ROUGH], { SECRET: "s", CALLGATE_SOCKET: "x" }, [
-      leaked,
-    ]);
-    await home.hears(/in service/);
-    const { env, files } = JSON.parse(await home.text("env")) as {
-      readonly env: Record<string, string>;
-      readonly files: readonly string[];
-    };
-    expect(files.filter((file) => file.startsWith(home.directory))).toEqual([]);
-    const known = new Set(["PATH", "HOME", "GIVEN", "CALLGATE_MCP_SERVER"]);
-    expect(Object.keys(env).filter((name) => !known.has(name))).toEqual([]);
-    expect(env["GIVEN"]).toBe("yes");
-  });
-
-  it("at SIGTERM ends in order, and its server and what that started with it", async () => {
-    const home = await House.build();
-    const role = home.run(["--", process.execPath, ROUGH, "--notes", home.notes, "--children"]);
-    await home.hears(/in service/);
-    const pids = pidsIn(home);
-    expect(pids.map(isAlive)).toEqual([true, true, true]);
-    role.kill("SIGTERM");
-    expect((await once(role, "exit"))[0]).toBe(0);
-    expect(pids.map(isAlive)).toEqual([false, false, false]);
-  });
-
-  it("killed with -9, while it serves or while it starts, leaves no process of its server's", async () => {
-    const home = await House.build();
-    for (const ready of [/in service/, undefined, /in service/, undefined]) {
-      const from = home.said.length;
-      const noted = home.noted().length;
-      const role = home.run([
-        "--",
-        process.execPath,
-        ROUGH,
-        "--notes",
-        home.notes,
-        "--children",
-        "--stubborn",
+  it.each(WAYS)(
+    "gives its server, %s, the given environment and none of its own descriptors",
+    async (name, how) => {
+      const home = await House.build();
+      const leaked = openSync(home.broker.place.config, "r");
+      home.run(["--env", "GIVEN=yes", ...how, "--", process.execPath, ROUGH], {
+        env: { SECRET: "s", CALLGATE_SOCKET: "x" },
+        passed: [leaked],
+      });
+      await home.hears(/in service/);
+      const { env, files } = JSON.parse(await home.text("env")) as {
+        readonly env: Record<string, string>;
+        readonly files: readonly string[];
+      };
+      expect(files.filter((file) => file.startsWith(home.directory))).toEqual([]);
+      const known = new Set([
+        "PATH",
+        "HOME",
+        "GIVEN",
+        ...(name === "confined" ? [] : ["CALLGATE_MCP_SERVER"]),
       ]);
-      if (ready !== undefined) await home.hears(ready, from);
-      else while (home.noted().length < noted + 3) await new Promise((resolve) => setImmediate(resolve));
-      role.kill("SIGKILL");
-      await once(role, "exit");
-      await gone(pidsIn(home));
-    }
-    expect(pidsIn(home)).toHaveLength(12);
-  });
+      expect(Object.keys(env).filter((variable) => !known.has(variable))).toEqual([]);
+      expect(env["GIVEN"]).toBe("yes");
+    },
+  );
+
+  it.each(WAYS)(
+    "at SIGTERM ends in order, and its %s server and what that started with it",
+    async (_, how) => {
+      const home = await House.build();
+      const role = home.run([...how, "--", process.execPath, ROUGH, "--notes", home.notes, "--children"]);
+      await home.hears(/in service/);
+      expect(home.serverProcesses()).toHaveLength(3);
+      role.kill("SIGTERM");
+      expect((await once(role, "exit"))[0]).toBe(0);
+      expect(processesWith(home.notes)).toEqual([]);
+      expect(home.noted()).toContain("input ended");
+    },
+  );
+
+  it.each(WAYS)(
+    "killed with -9, while it serves or starts, leaves no process of its %s server's",
+    async (_, how) => {
+      const home = await House.build();
+      for (const ready of [/in service/, undefined, /in service/, undefined]) {
+        const from = home.said.length;
+        const noted = home.noted().length;
+        const role = home.run([
+          ...how,
+          ...["--", process.execPath, ROUGH, "--notes", home.notes, "--children", "--stubborn"],
+        ]);
+        if (ready !== undefined) await home.hears(ready, from);
+        else while (home.noted().length < noted + 3) await new Promise((resolve) => setImmediate(resolve));
+        expect(home.serverProcesses()).toHaveLength(3);
+        role.kill("SIGKILL");
+        await once(role, "exit");
+        await untilProcesses(home.notes, (count) => count === 0);
+      }
+    },
+  );
 
   it("says what is wrong with how it is used", async () => {
     const home = await House.build();
@@ -81,12 +87,14 @@ describe("the role's process", () => {
     const provide = (...words: readonly string[]) =>
       run(["mcp", "provide", "--socket", home.broker.socket("server"), ...words]);
     const wrong: readonly [readonly string[], RegExp][] = [
-      [[], /either a command, after --, or --url/],
-      [["--url", "http://127.0.0.1/", "--", "x"], /either a command/],
+      [[], /one of a command, after --, --url/],
+      [["--url", "http://127.0.0.1/", "--", "x"], /one of a command/],
       [["--url", "http://example.com/"], /must be https/],
       [["--url", "ftp://example.com/"], /http or https/],
       [["--url", "https://me:secret@example.com/"], /no user and password/],
       [["--url", "https://example.com/", "--header-file", file], /open to every user/],
+      [["--url", "http://127.0.0.1/", "--unconfined"], /go with a command/],
+      [["--hide", "/etc", "--unconfined", "--", "x"], /--hide does not go with --unconfined/],
       [["--prefix", "Bad.", "--", "x"], /--prefix must begin with a letter/],
       [["--env", "NOT_THERE_AT_ALL", "--", "x"], /not in the environment/],
     ];
@@ -96,9 +104,22 @@ describe("the role's process", () => {
       expect(err).not.toContain("secret");
       expect(status).toBe(2);
     }
-    const { status, err } = await provide("--prefix", "mcp.", "--", "/nowhere/at-all");
-    expect(err).toContain("the server can't be started: ENOENT");
-    expect(status).toBe(4);
+    const unstartable: readonly (readonly [readonly string[], string])[] = [
+      [["--", "/nowhere/at-all"], "there is no such program (ENOENT)"],
+      [["--", "no-such-program-anywhere"], "there is no such program (ENOENT)"],
+      [["--", file], "it is no program that this user may run (EACCES)"],
+      [["--unconfined", "--", "/nowhere/at-all"], "there is no such program (ENOENT)"],
+      [["--cwd", file, "--", process.execPath], "its --cwd is no directory"],
+      [
+        ["--hide", "/nowhere", "--", process.execPath],
+        "it can't be confined: what it is not to see is not there",
+      ],
+    ];
+    for (const [words, why] of unstartable) {
+      const { status, err } = await provide("--prefix", "mcp.", ...words);
+      expect(err).toContain(`callgate: mcp: the server can't be started: ${why}`);
+      expect(status).toBe(4);
+    }
   });
 });
 

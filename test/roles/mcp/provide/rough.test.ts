@@ -2,7 +2,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { cleanUp, Daemon } from "../../../daemon/daemon.ts";
-import { House, houseConfig, isAlive, MODERN, ROUGH } from "./house.ts";
+import { House, houseConfig, MODERN, ROUGH } from "./house.ts";
+import { processesWith } from "./processes.ts";
 
 // Servers that misbehave, each a process of its own.
 
@@ -136,7 +137,7 @@ describe("a server that ends", () => {
   it("and hangs at its start is ended and tried again", async () => {
     const home = await House.build();
     await home.provide([ROUGH, "--notes", home.notes, "--hang"], { startMs: 300 });
-    await home.hears(/the server is gone .*end 2/);
+    await home.hears(/the server is gone \(.*timed out.*; SIG(TERM|KILL)\), end 2/i);
     expect(home.noted().filter((line) => line.startsWith("start")).length).toBeGreaterThanOrEqual(2);
   });
 
@@ -146,20 +147,23 @@ describe("a server that ends", () => {
     const provider = await home.provide([], {
       source: (effects) => commandSource({ command: "/nowhere/at-all", args: [], env: {} }, effects),
     });
-    expect(await provider.ended).toEqual({ words: "the server can't be started: ENOENT", isBroker: false });
+    const words = "the server can't be started: there is no such program (ENOENT)";
+    expect(await provider.ended).toEqual({ words, isBroker: false });
   });
 });
 
 describe("a long call", () => {
-  it("lives as long as there is progress, whose words go nowhere", async () => {
+  it("lives as long as there is progress, whose words are a part of its result and of no log", async () => {
     const home = await House.build();
     await home.provide([ROUGH], { idleMs: 700 });
     await home.hears(/^in service/);
     const asked = home.agent.call("mcp.progress", { steps: 8, stepMs: 200 });
-    expect(await asked.final).toMatchObject({
-      status: "result",
-      content: expect.stringContaining("done") as string,
-    });
+    const answer = await asked.final;
+    if (answer.status !== "result") throw new Error(answer.status);
+    const { progress, content } = JSON.parse(answer.content) as Record<string, unknown>;
+    expect(progress).toContainEqual({ progress: 3, message: "secret words" });
+    expect(content).toMatchObject([{ text: expect.stringContaining("done") as string }]);
+    expect(answer.untrusted).toBe(true);
     expect(home.said.join("\n")).not.toContain("secret words");
   });
 
@@ -237,11 +241,13 @@ describe("a server of protocol 2026-07-28", () => {
 });
 
 describe("what callers are told of a tool", () => {
-  it("is nothing of its server's until an operator has looked, though the config puts it into service", async () => {
+  it("is no word of its server's until an operator has looked, though the config puts it into service", async () => {
     const home = await house();
     const echo = async () => (await home.tools()).find(({ name }) => name === "mcp.echo");
     expect(await echo()).toEqual({
       ...{ name: "mcp.echo", description: null, effect: "read", in_service: true, schema: null },
+      // What kind its results are, under the broker's own name of it.
+      annotations: { mcp: { v: 1, name: "mcp.echo" } },
     });
     await home.accept("mcp.echo");
     expect(await echo()).toMatchObject({
@@ -277,6 +283,21 @@ describe("what callers are told of a tool", () => {
   });
 });
 
+describe("a broker that takes no more connections of the role", () => {
+  it("is told of once, however often it is tried", async () => {
+    const home = await house();
+    const from = home.said.length;
+    await home.provide([ROUGH, "--notes", home.notes]);
+    const refused = ({ role, limit }: Readonly<Record<string, unknown>>) =>
+      role === "server" && limit === "connections";
+    let at = 0;
+    for (let times = 0; times < 3; times += 1)
+      at = home.broker.lines.indexOf(await home.broker.event("limit.reached", refused, at)) + 1;
+    const told = home.said.slice(from).filter((line) => line.includes("no connection to the broker"));
+    expect(told).toEqual([expect.stringContaining("the role's limit connections is reached") as string]);
+  });
+});
+
 describe("a broker that is started again", () => {
   it("has the tools again, of the same server, and a call that it had at the server is told to that", async () => {
     const home = await house();
@@ -305,13 +326,9 @@ describe("the end of the role", () => {
     const home = await House.build();
     const provider = await home.provide([ROUGH, "--notes", home.notes, "--stubborn", "--children"]);
     await home.hears(/^in service/);
-    const pids = home
-      .noted()
-      .filter((line) => /^(start|child|daemon) /.test(line))
-      .map((line) => Number(line.split(" ")[1]));
-    expect(pids.map(isAlive)).toEqual([true, true, true]);
+    expect(home.serverProcesses()).toHaveLength(3);
     await provider.close();
-    expect(pids.map(isAlive)).toEqual([false, false, false]);
+    expect(processesWith(home.notes)).toEqual([]);
     expect(home.noted()).toContain("SIGTERM");
   });
 });

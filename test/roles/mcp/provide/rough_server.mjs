@@ -18,7 +18,8 @@ if (has("--stubborn")) {
   setInterval(() => {}, 1000); // stays when its input ends
 }
 if (has("--children")) {
-  const loop = ["-e", "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)"];
+  // The last word is what the test knows them by.
+  const loop = ["-e", "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)", "--", after("--notes")];
   note(`child ${spawn(process.execPath, loop, { stdio: "ignore" }).pid}`);
   const daemon = spawn(process.execPath, loop, { stdio: "ignore", detached: true });
   daemon.unref();

@@ -91,6 +91,16 @@ describe.each([
     expect(new Set((await scene.calls()).map(({ session }) => session)).size).toBe(1);
   });
 
+  it("is never given an old answer for a new call: only one that did not arrive", async () => {
+    const scene = await Scene.open();
+    scene.served.answer = async () => `answer ${scene.served.jobs.length}`;
+    const client = await overHttp(makeClient(), await scene.http());
+    const heard: string[] = [];
+    for (let i = 0; i < 3; i += 1)
+      heard.push(textOf(await client.callTool({ name: "echo", arguments: { a: 1 } })));
+    expect(heard).toEqual(["answer 1", "answer 2", "answer 3"]);
+  });
+
   it("hears of another list when the broker has one", async () => {
     const scene = await Scene.open();
     const time = new ManualTime();

@@ -316,6 +316,10 @@ export class ManualTime {
     },
   };
 
+  get waiting(): number {
+    return this.#timers.size;
+  }
+
   /** Resolves when somebody waits for that long, and lets it pass. */
   async passed(ms: number): Promise<void> {
     while (![...this.#timers].some((timer) => timer.ms === ms))

@@ -51,7 +51,7 @@ describe.each([
     const denied = await client.callTool({ name: "echo", arguments: { x: 1 } });
     expect(denied.isError).toBe(true);
     expect(textOf(denied)).toBe(
-      "callgate denied `echo` (denied_by_grant). Nothing ran. A rule forbids this call. It was decided by the grant `no-x`. Its owner says: x is\\u{1b}[31m not for agents Asking again will not help. Do without it, or with other arguments.",
+      'callgate denied `echo` (denied_by_grant). Nothing ran. A rule forbids this call. It was decided by the grant `no-x`. Its owner says: "x is\\u{1b}[31m not for agents". Asking again will not help. Do without it, or with other arguments.',
     );
   });
 

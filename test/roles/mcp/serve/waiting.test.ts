@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { OUTAGE_MS } from "../../../../src/roles/mcp/serve/broker_side.ts";
-import { PROGRESS_MS, QUICK_MS } from "../../../../src/roles/mcp/serve/tool_call.ts";
+import { PROGRESS_MS } from "../../../../src/roles/mcp/serve/progress_reports.ts";
+import { QUICK_MS } from "../../../../src/roles/mcp/serve/tool_call.ts";
 import { cleanUp } from "../../../daemon/daemon.ts";
 import { configOf, grant, HOLD_MS, ManualTime, newClient, oldClient, Scene, textOf } from "./rig.ts";
 
@@ -56,6 +57,49 @@ describe("a person who is asked", () => {
     expect(scene.served.jobs.length).toBe(1);
   });
 
+  it("is asked on where the client's user closes the form, and the next equal call hears the answer", async () => {
+    const scene = await Scene.open();
+    scene.served.answer = async () => "written";
+    const time = new ManualTime();
+    const client = newClient({ capabilities: { elicitation: { form: {} } } });
+    client.setRequestHandler("elicitation/create", async () => ({ action: "cancel" }));
+    await (await scene.front({ effects: time.effects })).client(client);
+    const write = { name: "write", arguments: { a: 1 } };
+    const closed = client.callTool(write);
+    await scene.question();
+    await time.passed(QUICK_MS);
+    await time.passed(HOLD_MS);
+    const told = await closed;
+    expect(told.isError).toBe(true);
+    expect(textOf(told)).toMatch(
+      /^`write` waits for a person's approval .* neither a failure nor a refusal/s,
+    );
+    const again = client.callTool(write);
+    await scene.decide("approve");
+    expect(textOf(await again)).toBe("written");
+    expect(scene.served.jobs.length).toBe(1);
+  });
+
+  it("is shown to a client's user once, who chose to wait", async () => {
+    const scene = await Scene.open();
+    scene.served.answer = async () => "written";
+    const time = new ManualTime();
+    const client = newClient({ capabilities: { elicitation: { form: {} } } });
+    let shown = 0;
+    client.setRequestHandler("elicitation/create", async () => {
+      shown += 1;
+      return { action: "accept", content: {} };
+    });
+    await (await scene.front({ effects: time.effects })).client(client);
+    const call = client.callTool({ name: "write", arguments: { a: 1 } });
+    await scene.question();
+    await time.passed(QUICK_MS);
+    for (let round = 0; round < 5; round += 1) await time.passed(HOLD_MS);
+    await scene.decide("approve");
+    expect(textOf(await call)).toBe("written");
+    expect(shown).toBe(1);
+  });
+
   it("is waited for by an older client that hears of progress", async () => {
     const scene = await Scene.open();
     scene.served.answer = async () => "written";
@@ -84,7 +128,7 @@ describe("a person who is asked", () => {
     }
     await scene.decide("approve");
     expect(textOf(await call)).toBe("written");
-    expect(heard[0]).toMatch(/^1 It waits for a person's approval \(/);
+    expect(heard[0]).toMatch(/^0\.001 It waits for a person's approval \(/);
     expect(heard.length).toBeGreaterThan(100);
   });
 
@@ -118,6 +162,22 @@ describe("a person who is asked", () => {
     await scene.decide("refuse");
     expect(textOf(await refused)).toMatch(
       /\(approval_refused\)\. Nothing ran\. A person looked at this call and refused it/,
+    );
+  });
+
+  it("a refusal that no person gave to this very call is not told as one", async () => {
+    const scene = await Scene.open();
+    const client = await (await scene.front()).client(oldClient());
+    const write = (a: number) => client.callTool({ name: "write", arguments: { a } });
+    for (let a = 1; a <= 5; a += 1) {
+      const refused = write(a);
+      await scene.decide("refuse");
+      await refused;
+      if (a === 1)
+        expect(textOf(await write(1))).toMatch(/has refused the same call before, so nobody was asked/);
+    }
+    expect(textOf(await write(6))).toMatch(
+      /\(approval_refused\)\. Nothing ran\. .* so many calls of late that nobody/,
     );
   });
 });

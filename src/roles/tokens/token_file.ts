@@ -9,12 +9,7 @@ const FILE_BYTES_MAX = 4096;
 const OTHERS = 0o007;
 const GROUP_WRITES = 0o020;
 
-/** The fault is a sentence for whoever started the console. */
-export async function readMetricsToken(path: string, ownUid: number): Promise<Result<Digest>> {
-  return readToken(path, ownUid, "the metrics token");
-}
-
-/** `name`: of the token, in the fault's sentence. */
+/** `name`: of the token, in the fault, which is a sentence for whoever started the program. */
 export async function readToken(path: string, ownUid: number, name: string): Promise<Result<Digest>> {
   try {
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK); // a pipe would hold us for ever
