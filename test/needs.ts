@@ -24,19 +24,19 @@ export function describeWith(programs: readonly string[], title: string, tests: 
 }
 
 /**
- * `describe` for tests that start a program which wants Node 24 or later: the one that CALLGATE_NODE_24 names, else the
+ * `describe` for tests that start a program which wants Node 24 or later: the one that TEST_NODE_24 names, else the
  * present one where it is new enough.
  */
 export function describeOnNode24(title: string, tests: (node: string) => void): void {
-  const named = process.env["CALLGATE_NODE_24"] ?? "";
+  const named = process.env["TEST_NODE_24"] ?? "";
   const isNew = Number(process.versions.node.split(".")[0]) >= 24;
   const node = named !== "" ? named : isNew ? process.execPath : undefined;
   if (node !== undefined) describe(title, () => tests(node));
   else if (process.env["CI"] === undefined)
-    describe.skip(`${title} (not run: no Node 24 here, nor CALLGATE_NODE_24)`, () => tests(""));
+    describe.skip(`${title} (not run: no Node 24 here, nor TEST_NODE_24)`, () => tests(""));
   else {
     it(title, () => {
-      throw new Error("CALLGATE_NODE_24 must name the program of a Node 24");
+      throw new Error("TEST_NODE_24 must name the program of a Node 24");
     });
   }
 }

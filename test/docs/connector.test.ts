@@ -52,7 +52,7 @@ describe("docs/connector.md", () => {
     } finally {
       await close();
     }
-  }, 180_000);
+  }, 600_000);
 
   it("has every event that the connector logs, and no other", () => {
     const files = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" });

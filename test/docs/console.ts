@@ -42,12 +42,15 @@ export function matches(printed: readonly string[], expected: readonly string[])
 }
 
 const END = "__END_OF_STEP__";
+/** A step that takes longer hangs; what it has printed by then says why. */
+const STEP_MS = 150_000;
 
 /** A shell in a directory of its own that has the project's examples and packages, and the `callgate` command. */
 export class Shell {
   readonly #process;
   #printed = "";
   #waiting: (() => void) | undefined;
+  #fault: string | undefined;
 
   private constructor(directory: string) {
     this.#process = spawn("bash", ["--noprofile", "--norc"], {
@@ -87,6 +90,18 @@ export class Shell {
   /** Runs one command; what it printed, once it has ended or, in the background, once the expected lines are there. */
   async run({ command, expected }: Step): Promise<readonly string[]> {
     this.#printed = "";
+    const hangs = setTimeout(() => {
+      this.#fault = `it hangs: ${command}\nso far it has printed:\n${this.#printed}`;
+      this.#waiting?.();
+    }, STEP_MS);
+    try {
+      return await this.#run(command, expected);
+    } finally {
+      clearTimeout(hangs);
+    }
+  }
+
+  async #run(command: string, expected: readonly string[]): Promise<readonly string[]> {
     if (command.endsWith("&")) {
       this.#process.stdin.write(`${command}\n`);
       await this.#until(() => matches(lines(this.#printed), expected));
@@ -99,6 +114,7 @@ export class Shell {
 
   async #until(done: () => boolean): Promise<void> {
     while (!done()) {
+      if (this.#fault !== undefined) throw new Error(this.#fault);
       if (this.#process.exitCode !== null)
         throw new Error(`the shell ended after printing: ${this.#printed}`);
       await new Promise<void>((resolve) => {

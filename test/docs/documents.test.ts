@@ -42,7 +42,7 @@ describe.each([
     } finally {
       await close();
     }
-  }, 180_000);
+  }, 600_000);
 });
 
 describe("docs/audit.md", () => {
