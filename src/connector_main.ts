@@ -22,7 +22,8 @@ import { serviceConfig } from "./host/connector_secrets.ts";
 import { descriptorsMax, missingDescriptors } from "./host/descriptors.ts";
 import { exposureOf, keepDebuggerShut } from "./host/exposure.ts";
 import { forbidDumps, loadLibc } from "./host/libc.ts";
-import { isJournal, type LogSink, openLog } from "./host/logs.ts";
+import { isJournal, type LogSink, openLog, tellStandardError } from "./host/logs.ts";
+import { type Notifier, openNotifier } from "./host/sd_notify.ts";
 
 /** Exit status of a daemon that could not start (EX_CONFIG) or met a fault of its own (EX_SOFTWARE). */
 const EXIT_CONFIG = 78;
@@ -83,6 +84,7 @@ class Connector {
   readonly #path: string;
   readonly #clock: Clock = systemClock();
   readonly #places: SecretPlaces = secretPlaces();
+  #notifier: Notifier | undefined;
 
   constructor(sink: LogSink, path: string) {
     this.#sink = sink;
@@ -97,6 +99,8 @@ class Connector {
     if (exposed !== undefined) return this.#refuse(exposed);
     if (!(await forbidDumps()))
       this.#sink.log("warn", "connector.dumpable", { why: "core dumps can't be turned off" });
+    const { env, pid } = process;
+    this.#notifier = await openNotifier({ env, pid, log: this.#sink.log });
     const loaded = await loadConnectorConfig(this.#path, this.#places.uid);
     if (!loaded.ok) return this.#refuseConfig(loaded.fault);
     const config = loaded.value;
@@ -156,6 +160,7 @@ class Connector {
     this.#ready(config, server);
     const signal = await signalled;
     const { drainTimeoutMs } = config.settings;
+    this.#notifier?.stopping(drainTimeoutMs + CLOSE_MS_MAX, "draining");
     this.#sink.log("info", "connector.draining", { signal, drain_timeout_ms: drainTimeoutMs });
     stopPruning();
     const unclosed = setTimeout(() => this.#leaveUnclosed(), drainTimeoutMs + CLOSE_MS_MAX);
@@ -181,6 +186,8 @@ class Connector {
       backend: backend.settings.kind,
       callers: callers.map(({ id }) => id),
     });
+    const told = `${backend.settings.kind} at ${settings.bind}:${server.port}, callers: ${callers.length}`;
+    this.#notifier?.ready(told);
   }
 
   /** Now, and again and again; the function returned ends it. */
@@ -230,14 +237,14 @@ class Connector {
   #refuseConfig(faults: readonly ConfigFault[]): number {
     for (const { line, column, message } of faults) {
       this.#sink.log("error", "config.fault", { line, column, message });
-      process.stderr.write(`${this.#path}:${line}:${column}: ${message}\n`);
+      tellStandardError(`${this.#path}:${line}:${column}: ${message}\n`);
     }
     return this.#refuse(`the config has ${faults.length} mistake${faults.length === 1 ? "" : "s"}`);
   }
 
   #refuse(why: string): number {
     this.#sink.log("error", "connector.not_started", { why });
-    process.stderr.write(`callgate: ${why}\n`);
+    tellStandardError(`callgate: ${why}\n`);
     return EXIT_CONFIG;
   }
 }

@@ -14,9 +14,12 @@ import { type PeerReader, peerReader } from "./host/credentials.ts";
 import { descriptorsMax, missingDescriptors } from "./host/descriptors.ts";
 import { Doors } from "./host/doors.ts";
 import { type Libc, loadLibc } from "./host/libc.ts";
-import { isJournal, type LogSink, openLog } from "./host/logs.ts";
+import { isJournal, type LogSink, openLog, tellStandardError } from "./host/logs.ts";
 import { type OpenStore, openStore } from "./host/open_store.ts";
 import { ProcessWatch } from "./host/process_figures.ts";
+import { ReturningRoles } from "./host/returning.ts";
+import { type Notifier, openNotifier } from "./host/sd_notify.ts";
+import { statusLine } from "./host/status_line.ts";
 import { checkFile } from "./host/trusted_paths.ts";
 import { loadConditionCompiler } from "./policy/conditions.ts";
 import type { Policy } from "./policy/policy.ts";
@@ -30,6 +33,9 @@ const FAREWELL_MS_MIN = 1000;
 
 /** The store may take so long to write what is left; a disk that does not answer must not hold us for ever. */
 const CLOSE_MS_MAX = 10_000;
+
+/** Between two looks at what the service manager is to show. */
+const STATUS_EVERY_MS = 5000;
 
 /** Calls that had not ended when the daemon stopped. */
 type Stopped = { readonly unfinished: number };
@@ -66,6 +72,7 @@ function reportFaults(sink: LogSink): void {
 class Daemon {
   readonly #sink: LogSink;
   readonly #path: string;
+  #notifier: Notifier | undefined;
   #libc: Libc | undefined;
   #config: Config | undefined;
   #reloading: Promise<unknown> = Promise.resolve();
@@ -84,8 +91,14 @@ class Daemon {
     // From the first moment: what comes while we start must not end us half-way.
     process.on("SIGHUP", () => void this.#reload());
     const signalled = this.#onSignal();
-    const [loaded, libc] = await Promise.all([this.#load(), loadLibc()]);
+    const { env, pid } = process;
+    const [loaded, libc, notifier] = await Promise.all([
+      this.#load(),
+      loadLibc(),
+      openNotifier({ env, pid, log: this.#sink.log }),
+    ]);
     this.#libc = libc;
+    this.#notifier = notifier;
     if (!loaded.ok) return this.#refuseConfig(loaded.fault);
     const { config } = loaded.value;
     const unable = this.#unreadable(config.policy);
@@ -120,21 +133,28 @@ class Daemon {
   ): Promise<Result<Stopped>> {
     const broker = await this.#makeBroker(config, open);
     this.#broker = broker;
+    const returning = new ReturningRoles(config.policy, (role, socket) =>
+      this.#connected(readPeer, role, socket),
+    );
     const doors = await Doors.open({
       config,
       libc: this.#libc,
       log: this.#sink.log,
       env: process.env,
-      onConnection: (role, socket) => this.#connected(readPeer, role, socket),
+      onConnection: (role, socket) => returning.connected(role, socket),
     });
     if (!doors.ok) return doors;
     this.#doors = doors.value;
+    if (doors.value.areInherited) returning.start((ms, task) => setTimeout(task, ms).unref());
+    else returning.open();
     this.#sink.log("info", "daemon.ready", {
       pid: process.pid,
       sockets: config.socketsDir,
       roles: [...config.policy.roles.keys()],
       policy: config.policy.version,
     });
+    this.#notifier?.ready(statusLine(broker.state()));
+    setInterval(() => this.#notifier?.status(statusLine(broker.state())), STATUS_EVERY_MS).unref();
     return ok(await this.#untilSignalled(signalled, broker, doors.value));
   }
 
@@ -188,8 +208,11 @@ class Daemon {
     this.#sink.log("info", "daemon.draining", { signal, drain_timeout_ms: drainTimeoutMs });
     const startedAtMs = performance.now();
     this.#stopping = true;
+    const running = `draining; ${statusLine(broker.state())}`;
+    this.#notifier?.stopping(drainTimeoutMs + FAREWELL_MS_MIN + CLOSE_MS_MAX, running);
+    const late = doors.areInherited ? "left" : "refused"; // looked at before the doors are shut
     doors.stopAccepting();
-    const { unfinished } = await broker.drain(drainTimeoutMs);
+    const { unfinished } = await broker.drain(drainTimeoutMs, late);
     // A long last answer to a slow reader may use what is left of the time.
     const leftMs = drainTimeoutMs - (performance.now() - startedAtMs);
     await doors.emptied(Math.max(FAREWELL_MS_MIN, leftMs));
@@ -235,6 +258,15 @@ class Daemon {
     const doors = this.#doors;
     const broker = this.#broker;
     if (doors === undefined || broker === undefined) return undefined; // starting: the file is being read anyway
+    this.#notifier?.reloading();
+    try {
+      return await this.#takeConfig(doors, broker);
+    } finally {
+      this.#notifier?.ready(statusLine(broker.state())); // what is served on, old or new, is in it
+    }
+  }
+
+  async #takeConfig(doors: Doors, broker: Broker): Promise<string | undefined> {
     const loaded = await this.#load();
     if (this.#stopping) return this.#keepOld("the daemon is stopping");
     if (!loaded.ok) {
@@ -296,7 +328,7 @@ class Daemon {
   #refuseConfig(faults: readonly ConfigFault[]): number {
     this.#logFaults(faults);
     for (const { line, column, message } of faults)
-      process.stderr.write(`${this.#path}:${line}:${column}: ${message}\n`);
+      tellStandardError(`${this.#path}:${line}:${column}: ${message}\n`);
     const [first] = faults;
     if (faults.length === 1 && first?.line === 1 && first.column === 1)
       return this.#refuse(`the config can't be used: ${first.message}`); // as a rule about the file itself
@@ -305,7 +337,7 @@ class Daemon {
 
   #refuse(why: string): number {
     this.#sink.log("error", "daemon.refused", { why });
-    process.stderr.write(`callgate: ${why}\n`);
+    tellStandardError(`callgate: ${why}\n`);
     return EXIT_CONFIG;
   }
 }

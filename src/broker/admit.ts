@@ -46,7 +46,8 @@ export function take(
   id: bigint,
   request: ToolRequest<JsonString>,
 ): Result<{ asker: Asker; nowMs: number }, CallFault> {
-  if (core.draining) return fault(callFault("unavailable", `The broker is stopping. ${NOT_TAKEN}`));
+  if (core.draining !== undefined)
+    return fault(callFault("unavailable", `The broker is stopping. ${NOT_TAKEN}`));
   const nowMs = core.clock.nowMs();
   const limit = peer.quota.call(nowMs);
   if (limit !== undefined) return fault(capacityFault(limit));

@@ -10,7 +10,7 @@ import { Connection, type Receiver } from "../session/connection.ts";
 import { type Admission, admit, type PeerCredentials } from "../session/peer.ts";
 import { type Held, Quota } from "../session/quota.ts";
 import { SessionTable } from "../session/sessions.ts";
-import type { Store } from "../store/port.ts";
+import type { Store, StoreCondition } from "../store/port.ts";
 import { HOST } from "../store/records.ts";
 import { encodeFrame } from "../wire/frame.ts";
 import type { JsonString } from "../wire/json_string.ts";
@@ -55,6 +55,15 @@ export interface BrokerEffects {
 
 const NO_FIGURES: ProcessFigures = { residentBytes: 0, heapBytes: 0, cpuSeconds: 0, loopDelayMaxMs: 0 };
 const CHECKPOINT_EVERY_MS = 3_600_000;
+
+export interface BrokerState {
+  readonly policy: Policy;
+  readonly stale: string | undefined;
+  readonly store: StoreCondition;
+  readonly runningCalls: number;
+  readonly pendingApprovals: number;
+  readonly frozenRoles: readonly string[];
+}
 
 export type Holding = Readonly<Record<Held, number>> & { readonly role: string };
 
@@ -107,7 +116,7 @@ export class Broker {
       quotaOf: (role) => this.#quota(role),
       startedAtMs: effects.clock.nowMs(),
       runtime: { policy, index: indexGrants(policy), stale: undefined },
-      draining: false,
+      draining: undefined,
       released: undefined,
     };
     this.#receiver = {
@@ -163,7 +172,7 @@ export class Broker {
     const role = runtime.policy.roles.get(roleName);
     const admission = role === undefined ? "not_named" : admit(role, peer);
     if (admission !== "admitted") return admission;
-    if (draining) return "draining";
+    if (draining !== undefined) return "draining";
     return sessions.isFrozen(roleName) ? "frozen" : undefined;
   }
 
@@ -197,9 +206,9 @@ export class Broker {
   }
 
   /** Lets running calls finish; resolves when every answer is out and every connection is told, or after `timeoutMs`. */
-  async drain(timeoutMs: number): Promise<{ readonly unfinished: number }> {
+  async drain(timeoutMs: number, late: "refused" | "left" = "refused"): Promise<{ unfinished: number }> {
     const core = this.#core;
-    core.draining = true;
+    core.draining = late;
     core.approvals.watchers.wakeAll();
     this.#letIdleGo();
     if (this.#isBusy()) {
@@ -234,6 +243,18 @@ export class Broker {
   /** Calls whose final answer is not out; those that wait for a human are not among them. */
   get runningCalls(): number {
     return this.#core.live.running;
+  }
+
+  state(): BrokerState {
+    const { runtime, store, live, approvals, sessions } = this.#core;
+    return {
+      policy: runtime.policy,
+      stale: runtime.stale,
+      store: store.condition,
+      runningCalls: live.running,
+      pendingApprovals: approvals.pending,
+      frozenRoles: [...runtime.policy.roles.keys()].filter((role) => sessions.isFrozen(role)),
+    };
   }
 
   /** Drops every connection. */
@@ -349,10 +370,11 @@ export class Broker {
     return this.#core.live.running > 0 || this.#core.peers.all().some((peer) => expectsAnswer(peer));
   }
 
-  /** While draining: who has nothing open is let go at once; what waits for a human waits on in the store. */
+  /** While draining: who has nothing open is let go at once, a provider when no call is left; questions wait on in the store. */
   #letIdleGo(): void {
+    const isNeeded = (peer: Peer) => this.#core.live.running > 0 && this.#mayProvide(peer);
     for (const peer of this.#core.peers.all()) {
-      if (!expectsAnswer(peer) && peer.serving.size === 0) peer.connection.finish();
+      if (!expectsAnswer(peer) && peer.serving.size === 0 && !isNeeded(peer)) peer.connection.finish();
     }
   }
 }

@@ -70,7 +70,11 @@ export interface Core {
   /** Asks the host to read the config again; says what came of it. */
   readonly requestReload: () => Promise<string | undefined>;
   runtime: Runtime;
-  draining: boolean;
+  /**
+   * On the way to the end. What is asked now is `refused`; or `left`, unanswered, for the daemon that comes next on the same
+   * sockets: its connection ends, and whoever asks again there is answered.
+   */
+  draining: "refused" | "left" | undefined;
   /** Told of every answer that is out, while somebody waits for the last one. */
   released: (() => void) | undefined;
 }

@@ -40,6 +40,7 @@ export function takeRequest(
   if (broken !== undefined) return peer.connection.fail("bad_message", broken);
   const role = roleOf(core, peer.connection);
   if (role === undefined) return peer.connection.close();
+  if (core.draining === "left") return;
 
   // 1. limits and strict parsing
   const taken = take(core, peer, id, request);

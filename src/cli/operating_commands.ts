@@ -70,10 +70,13 @@ export const GROUPS: Readonly<Record<string, string>> = {
 };
 
 export const SECTIONS: readonly Section[] = [
-  { heading: "First steps", commands: ["demo", "init", "check", "serve", "role", "call"] },
+  {
+    heading: "First steps",
+    commands: ["demo", "init", "check", "serve", "install", "uninstall", "role", "call"],
+  },
   { heading: "Questions to people", commands: ["approvals", "console"] },
   { heading: "What agents do and may do", commands: ["calls", "sessions", "grants", "tools"] },
-  { heading: "The broker", commands: ["status", "tail", "metrics", "traces", "freeze", "reload"] },
+  { heading: "The broker", commands: ["status", "doctor", "tail", "metrics", "traces", "freeze", "reload"] },
   { heading: "MCP", commands: ["mcp"] },
   { heading: "The model connector", commands: ["connector"] },
   { heading: "The record and the state", commands: ["audit", "backup", "restore"] },

@@ -9,6 +9,8 @@ import type { LoadConfig } from "./check.ts";
 import { type CommandRow, type Flags, type OptionRow, reachOptions, type Words } from "./command_row.ts";
 import type { Commands } from "./command_tree.ts";
 import type { ConnectorHost } from "./connector_commands.ts";
+import type { DoctorHost } from "./doctor.ts";
+import type { ReadConfig } from "./install.ts";
 import { packageVersion } from "./package_version.ts";
 import { coloured, plain } from "./paint.ts";
 import type { ProcessGuard } from "./process_guard.ts";
@@ -109,6 +111,16 @@ function backupHost(): Promise<BackupHost> {
   return import("../host/backup_by_config.ts");
 }
 
+/** The host's part of `callgate doctor`. */
+function doctorHost(): Promise<DoctorHost> {
+  return import("../host/doctor.ts");
+}
+
+/** The host's part of `callgate install`. */
+async function readingConfig(): Promise<ReadConfig> {
+  return (await import("../host/install_config.ts")).readInstalledConfig;
+}
+
 /** Every command there is: its rows, and the tree that is made of them. */
 export async function allCommands(): Promise<Commands & { readonly rows: readonly CommandRow[] }> {
   const [
@@ -117,7 +129,9 @@ export async function allCommands(): Promise<Commands & { readonly rows: readonl
     { checkRows },
     { commandTree },
     { connectorRows },
+    { doctorRows },
     { initRows },
+    { installRows },
     { manualRows },
     { mcpProvideRows },
     operating,
@@ -127,7 +141,9 @@ export async function allCommands(): Promise<Commands & { readonly rows: readonl
     import("./check_commands.ts"),
     import("./command_tree.ts"),
     import("./connector_commands.ts"),
+    import("./doctor_commands.ts"),
     import("./init_commands.ts"),
+    import("./install_commands.ts"),
     import("./manual_commands.ts"),
     import("./mcp_provide_commands.ts"),
     import("./operating_commands.ts"),
@@ -139,7 +155,9 @@ export async function allCommands(): Promise<Commands & { readonly rows: readonl
     ...OPERATING_ROWS,
     ...auditRows(offlineAudit),
     ...connectorRows(connectorHost),
+    ...doctorRows(doctorHost),
     ...initRows(processGuard),
+    ...installRows(readingConfig),
     ...mcpProvideRows(processGuard),
     ...backupRows(backupHost),
     ...manualRows(() => commands),

@@ -90,6 +90,11 @@ export class Doors {
     return ok(undefined);
   }
 
+  /** A socket was handed over: somebody keeps it while there is no daemon. */
+  get areInherited(): boolean {
+    return [...this.#open.values()].some(({ inherited }) => inherited);
+  }
+
   stopAccepting(): void {
     for (const { listener } of this.#open.values()) listener.stopAccepting();
   }
@@ -164,9 +169,15 @@ export class Doors {
 
   async #openRole(role: RolePolicy): Promise<Result<undefined>> {
     const opened = await listenRole(this.#directory, this.#listenOptions(role));
-    if (!opened.ok) return fault(opened.fault.sentence);
+    if (!opened.ok) return fault(`${opened.fault.sentence}${this.#missingSocket(role.name)}`);
     this.#open.set(role.name, { listener: opened.value, inherited: false, socket: role.socket });
     return ok(undefined);
+  }
+
+  /** Where a service manager makes the sockets, one that we could not make is one that it was not told of. */
+  #missingSocket(role: string): string {
+    if (!this.areInherited) return "";
+    return ` Other roles' sockets were handed over, but none for ${role}: make its unit (callgate install) and restart.`;
   }
 
   #listenOptions(role: RolePolicy) {

@@ -72,6 +72,23 @@ export async function forbidDumps(): Promise<boolean> {
   }
 }
 
+/** Of `struct timex`, with room to spare, and where `maxerror` is in it, in longs. */
+const TIMEX_LONGS = 64;
+const TIMEX_MAX_ERROR = 3;
+
+/** How wrong the kernel takes its clock to be at most, in microseconds (adjtimex(2)); undefined where it can't be asked. */
+export async function clockErrorUs(): Promise<number | undefined> {
+  if (process.platform !== "linux") return undefined;
+  try {
+    const koffi = await import("koffi");
+    const adjtimex = koffi.load(null).func("adjtimex", "int", ["void *"]);
+    const timex = new BigInt64Array(TIMEX_LONGS); // `modes` 0: nothing is set
+    return adjtimex(timex) < 0 ? undefined : Number(timex[TIMEX_MAX_ERROR]);
+  } catch {
+    return undefined;
+  }
+}
+
 const F_SETFD = 2;
 const FD_CLOEXEC = 1;
 const STANDARD = 2;
@@ -112,5 +129,39 @@ function infoOf(fd: number): string {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
     throw error;
+  }
+}
+
+const AF_UNIX = 1;
+const SOCK_DGRAM = 2;
+const SOCK_CLOEXEC = 0o2000000;
+const MSG_DONTWAIT = 0x40;
+const MSG_NOSIGNAL = 0x4000;
+
+/** Sends one datagram without waiting; the answer is 0 or more, or the negated errno. */
+export type SendDatagram = (message: Uint8Array) => number;
+
+/**
+ * Datagrams to the Unix socket of this `sockaddr_un`, which Node itself does not have. Undefined where koffi can't be
+ * loaded or no socket is to be had. The one descriptor lives as long as the process; no child gets it.
+ */
+export async function openDatagrams(address: Uint8Array): Promise<SendDatagram | undefined> {
+  if (process.platform !== "linux") return undefined;
+  try {
+    const koffi = await import("koffi");
+    const library = koffi.load(null);
+    const socket = library.func("socket", "int", ["int", "int", "int"]);
+    // `intptr_t` for ssize_t, which koffi does not know.
+    const words = ["int", "void *", "size_t", "int", "void *", "uint"];
+    const sendto = library.func("sendto", "intptr_t", words);
+    const fd: number = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return undefined;
+    return (message) => {
+      const flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+      const sent = Number(sendto(fd, message, message.byteLength, flags, address, address.byteLength));
+      return sent < 0 ? -koffi.errno() : sent;
+    };
+  } catch {
+    return undefined;
   }
 }

@@ -1,8 +1,10 @@
 // The log: pino, one JSON object a line. Writing never blocks the daemon, is bounded when nobody
 // reads, and everything is out before the process ends.
 
+import { fstatSync } from "node:fs";
 import pino from "pino";
 import type { Log, LogFields, LogLevel } from "../base/ports.ts";
+import { boundedLine } from "./log_line.ts";
 import { openLineWriter } from "./log_writer.ts";
 
 export interface LogSink {
@@ -38,6 +40,7 @@ export function openLog({ level, fd, journal, heldBytesMax = HELD_BYTES_MAX }: L
     heldBytesMax,
     onDropped: (lines) => logger.warn({ event: "log.dropped", lines }),
   });
+  const bounded = { write: (line: string) => writer.write(boundedLine(line)) };
   const logger = pino(
     {
       level,
@@ -45,7 +48,7 @@ export function openLog({ level, fd, journal, heldBytesMax = HELD_BYTES_MAX }: L
       timestamp: isoTime(Date.now),
       formatters: { level: (label) => ({ level: label }) },
     },
-    journal ? withPriority(writer) : writer,
+    journal ? withPriority(bounded) : bounded,
   );
   const log: Log = (at: LogLevel, event: string, fields: LogFields) => {
     if (logger.isLevelEnabled(at)) logger[at]({ event, ...fields });
@@ -87,4 +90,9 @@ function withPriority(destination: { write(line: string): unknown }) {
 /** Whether a descriptor is the journal's: JOURNAL_STREAM names its device and inode (systemd.exec(5)). */
 export function isJournal(stream: string | undefined, stat: { dev: number; ino: number }): boolean {
   return stream === `${stat.dev}:${stat.ino}`;
+}
+
+/** For whoever started us by hand. The journal has the log, which says the same with a priority. */
+export function tellStandardError(text: string): void {
+  if (!isJournal(process.env["JOURNAL_STREAM"], fstatSync(2))) process.stderr.write(text);
 }

@@ -199,6 +199,41 @@ describe("a drain", () => {
       expect(await drained).toEqual({ unfinished: 0 });
     }));
 
+  it("keeps the provider for a call whose intent is still being written down", () =>
+    withRig(BASIC, async (rig) => {
+      const [agent, files] = [rig.peer("agent"), rig.peer("files")];
+      rig.store.mode = "held";
+      const reply = agent.ask("free");
+      await rig.settle();
+      const drained = rig.broker.drain(10_000);
+      await rig.settle();
+      expect(files.ended).toBe(false);
+      rig.store.mode = "at_once";
+      rig.store.release();
+      await rig.settle();
+      files.take().result("x");
+      await rig.settle();
+      expect([await drained, reply.end]).toEqual([{ unfinished: 0 }, "result public x"]);
+    }));
+
+  it("leaves what is asked meanwhile to the daemon that comes next, where one does", () =>
+    withRig(BASIC, async (rig) => {
+      const [agent, files] = [rig.peer("agent"), rig.peer("files")];
+      const reply = agent.ask("free");
+      await rig.settle();
+      const drained = rig.broker.drain(10_000, "left");
+      const left = agent.ask("free");
+      await rig.settle();
+      files.take().result("x");
+      await rig.settle();
+      expect([await drained, reply.end, left.end]).toEqual([
+        { unfinished: 0 },
+        "result public x",
+        "nothing yet",
+      ]);
+      expect([agent.ended, files.requests.length]).toEqual([true, 0]);
+    }));
+
   it("counts what is unfinished after its time", () =>
     withRig(BASIC, async (rig) => {
       const agent = rig.peer("agent");

@@ -18,7 +18,7 @@ function status(core: Core, call: BuiltinCall): BuiltinOutcome {
   const { policy, stale } = core.runtime;
   const own = {
     role: call.role.name,
-    draining: core.draining,
+    draining: core.draining !== undefined,
     policy: policy.version,
     policy_stale: stale !== undefined,
     uptime_ms: core.clock.nowMs() - core.startedAtMs,
