@@ -15,6 +15,20 @@ export interface InheritedSocket {
   readonly fd: number;
 }
 
+export interface Inherited {
+  readonly byRole: ReadonlyMap<string, InheritedSocket>;
+  /** Of roles that there are no more: nobody serves them, and the service manager keeps them open. */
+  readonly strangers: readonly Stranger[];
+}
+
+export interface Stranger {
+  /** As its unit has it. */
+  readonly name: string;
+  readonly fd: number;
+}
+
+const NONE: Inherited = { byRole: new Map(), strangers: [] };
+
 export const ACTIVATION_FAULT_CODES = [
   "malformed",
   "unnamed",
@@ -55,7 +69,8 @@ interface Announcement {
 
 /**
  * The inherited sockets by role; none where `env` has none or means another process. A unit names
- * its descriptor with `FileDescriptorName=ROLE`. `paths` tells where each role listens.
+ * its descriptor with `FileDescriptorName=ROLE`. `paths` tells where each role listens. A name that no role has is a
+ * stranger's where every role has its socket (the config was changed and the units were not), else a mistake in a unit.
  * Removes the variables from `env` in every case, so that no later reader takes them as its own.
  */
 export function takeInherited(
@@ -63,17 +78,17 @@ export function takeInherited(
   pid: number,
   paths: ReadonlyMap<string, string>,
   libc: Libc | undefined,
-): Result<ReadonlyMap<string, InheritedSocket>, ActivationFault> {
+): Result<Inherited, ActivationFault> {
   const announced: Announcement = {
     pid: env["LISTEN_PID"],
     fds: env["LISTEN_FDS"],
     names: env["LISTEN_FDNAMES"],
   };
   for (const variable of VARIABLES) delete env[variable];
-  if (announced.pid !== String(pid)) return ok(new Map());
+  if (announced.pid !== String(pid)) return ok(NONE);
   const names = readNames(announced);
   if (!names.ok) return names;
-  if (names.value.length === 0) return ok(new Map());
+  if (names.value.length === 0) return ok(NONE);
   if (libc === undefined) {
     return activationFault("cannot_check", "Inherited sockets cannot be checked: koffi did not load.");
   }
@@ -97,21 +112,32 @@ function assign(
   names: readonly string[],
   paths: ReadonlyMap<string, string>,
   libc: Libc,
-): Result<ReadonlyMap<string, InheritedSocket>, ActivationFault> {
+): Result<Inherited, ActivationFault> {
   const inherited = new Map<string, InheritedSocket>();
+  const strangers: Stranger[] = [];
   for (const [index, role] of names.entries()) {
     const path = paths.get(role);
-    const name = JSON.stringify(role);
-    if (path === undefined)
-      return activationFault("unknown_name", `No role has the name ${name} of an inherited socket.`);
+    const fd = FIRST_FD + index;
+    if (path === undefined) {
+      strangers.push({ name: role, fd });
+      continue;
+    }
     if (inherited.has(role))
-      return activationFault("duplicate_name", `Two inherited sockets have the name ${name}.`);
-    const socket: InheritedSocket = { role, path, fd: FIRST_FD + index };
+      return activationFault(
+        "duplicate_name",
+        `Two inherited sockets have the name ${JSON.stringify(role)}.`,
+      );
+    const socket: InheritedSocket = { role, path, fd };
     const checked = checkDescriptor(socket, libc);
     if (!checked.ok) return checked;
     inherited.set(role, socket);
   }
-  return ok(inherited);
+  const [stranger] = strangers;
+  if (stranger === undefined || inherited.size === paths.size) return ok({ byRole: inherited, strangers });
+  const name = JSON.stringify(stranger.name);
+  const without = [...paths.keys()].find((role) => !inherited.has(role)) ?? "";
+  const missing = `and role ${JSON.stringify(without)} has no socket`;
+  return activationFault("unknown_name", `No role has the name ${name} of an inherited socket, ${missing}.`);
 }
 
 function checkDescriptor(socket: InheritedSocket, libc: Libc): Result<void, ActivationFault> {

@@ -2,12 +2,13 @@
 // Invariant: either every role of a policy has its door, or the doors are as they were before.
 
 import { chmodSync, mkdirSync } from "node:fs";
-import type { Socket } from "node:net";
+import type { Server, Socket } from "node:net";
 import { dirname } from "node:path";
+import { visibleLine } from "../base/display.ts";
 import { fault, ok, type Result } from "../base/faults.ts";
 import type { Log } from "../base/ports.ts";
 import type { Policy, RolePolicy } from "../policy/policy.ts";
-import { takeInherited } from "./activation.ts";
+import { type Stranger, takeInherited } from "./activation.ts";
 import type { Config } from "./config.ts";
 import type { Libc } from "./libc.ts";
 import {
@@ -16,6 +17,7 @@ import {
   openSocketDirectory,
   type RoleListener,
   type SocketDirectory,
+  turnAway,
 } from "./listen.ts";
 import { checkNotWider, openToGroup, socketPath } from "./socket_files.ts";
 import { checkDirectory, errnoCode } from "./trusted_paths.ts";
@@ -27,6 +29,8 @@ const BACKLOG = 4096;
 const ACCEPT_FAULT_SILENCE_MS = 1000;
 
 const MADE_DIRECTORY_MODE = 0o755;
+
+const NAME_CHARS_MAX = 64;
 
 export interface DoorsOptions {
   readonly config: Pick<Config, "socketsDir" | "policy">;
@@ -46,6 +50,8 @@ export class Doors {
   readonly #directory: SocketDirectory;
   readonly #options: DoorsOptions;
   readonly #open = new Map<string, Door>();
+  /** Sockets that were handed over and are of no role. */
+  readonly #unclaimed: Server[] = [];
   /** Everybody who came in and is not gone, also through doors that were closed since. */
   readonly #inside = new Set<Socket>();
   #acceptFaults = { since: 0, quietUntilMs: 0 };
@@ -97,6 +103,7 @@ export class Doors {
 
   stopAccepting(): void {
     for (const { listener } of this.#open.values()) listener.stopAccepting();
+    for (const server of this.#unclaimed.splice(0)) server.close();
   }
 
   /** Resolves when everything that was sent to those inside is with the kernel, or after `withinMs`. */
@@ -115,6 +122,7 @@ export class Doors {
     const gone = [...this.#inside].map(
       (socket) => new Promise<void>((settle) => socket.once("close", () => settle())),
     );
+    this.stopAccepting();
     for (const { listener } of this.#open.values()) listener.close();
     for (const socket of this.#inside) socket.destroy();
     this.#open.clear();
@@ -154,7 +162,7 @@ export class Doors {
     const inherited = takeInherited(env, process.pid, paths, libc);
     if (!inherited.ok) return fault(inherited.fault.sentence);
     for (const role of config.policy.roles.values()) {
-      const given = inherited.value.get(role.name);
+      const given = inherited.value.byRole.get(role.name);
       if (given === undefined) {
         const opened = await this.#openRole(role);
         if (!opened.ok) return opened;
@@ -164,7 +172,14 @@ export class Doors {
       if (!taken.ok) return fault(taken.fault.sentence);
       this.#open.set(role.name, { listener: taken.value, inherited: true, socket: role.socket });
     }
+    for (const stranger of inherited.value.strangers) await this.#turnAway(stranger);
     return ok(undefined);
+  }
+
+  async #turnAway({ name, fd }: Stranger): Promise<void> {
+    const server = await turnAway(fd, BACKLOG);
+    if (server !== undefined) this.#unclaimed.push(server);
+    this.#options.log("warn", "socket.unclaimed", { name: visibleLine(name, NAME_CHARS_MAX) });
   }
 
   async #openRole(role: RolePolicy): Promise<Result<undefined>> {

@@ -3,6 +3,7 @@
 //
 // Invariant: the socket file is at no moment more open than configured, and an inherited one is never removed.
 
+import { closeSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { dirname } from "node:path";
 
@@ -113,6 +114,18 @@ export async function listenInherited(
   const failed = await started(entrance.server, () => entrance.server.listen({ fd }, options.backlog));
   if (failed !== undefined) return pathFault("not_ours_to_set", path, `cannot be taken over (${failed}).`);
   return ok(listener(path, entrance, undefined, options));
+}
+
+/**
+ * Takes a socket that is nobody's, so that whoever connects is let go at once and does not wait for an answer that never
+ * comes. Without one where the descriptor is no such socket; then it is closed. The file stays.
+ */
+export async function turnAway(fd: number, backlog: number): Promise<Server | undefined> {
+  const server = createServer((socket) => socket.destroy());
+  const failed = await started(server, () => server.listen({ fd }, backlog));
+  if (failed === undefined) return server.on("error", () => undefined);
+  closeSync(fd);
+  return undefined;
 }
 
 /** A server and those who came in through it. */

@@ -130,7 +130,7 @@ describe("inherited sockets", () => {
       const env = { LISTEN_PID: pid, LISTEN_FDS: "1", LISTEN_FDNAMES: "agent" };
       expect(takeInherited(env, process.pid, new Map([["agent", path]]), libc)).toEqual({
         ok: true,
-        value: new Map(),
+        value: { byRole: new Map(), strangers: [] },
       });
       expect(env).toEqual({});
     }
@@ -145,6 +145,16 @@ describe("inherited sockets", () => {
   ])("are refused with %s", (_, names, code) => {
     const path = join(temporaryDirectory(), "agent.sock");
     expect(verdict([descriptor(managed(path))], names, { agent: path })).toBe(code);
+  });
+
+  it("of a role that is gone from the config keep no daemon from starting, where each role has its own", () => {
+    const directory = temporaryDirectory();
+    const [path, old] = [join(directory, "agent.sock"), join(directory, "old.sock")];
+    const fds = [descriptor(managed(old)), descriptor(managed(path))];
+    expect(verdict(fds, "old:agent", { agent: path })).toBe("taken, and old is nobody's");
+    expect(verdict(fds, "old:agent", { agent: path, files: join(directory, "files.sock") })).toBe(
+      "unknown_name",
+    );
   });
 
   it("are refused with one name twice", () => {
@@ -202,7 +212,9 @@ function verdict(
     getsockname: (fd, into) => libc.getsockname(real(fd), into),
   };
   const taken = takeInherited(env, 42, new Map(Object.entries(paths)), moved);
-  return taken.ok ? "taken" : taken.fault.code;
+  if (!taken.ok) return taken.fault.code;
+  const [stranger] = taken.value.strangers;
+  return stranger === undefined ? "taken" : `taken, and ${stranger.name} is nobody's`;
 }
 
 async function takenOver(inherited: InheritedSocket, mode: number, gid: number | undefined): Promise<string> {
@@ -276,9 +288,15 @@ describe("the variables", () => {
   );
 
   it("are no news where there are none, or where they announce nothing", () => {
-    expect(takeInherited({}, 42, none, undefined)).toEqual({ ok: true, value: none });
+    expect(takeInherited({}, 42, none, undefined)).toEqual({
+      ok: true,
+      value: { byRole: none, strangers: [] },
+    });
     const nothing = { LISTEN_PID: "42", LISTEN_FDS: "0", LISTEN_PIDFDID: "7", PATH: "/bin" };
-    expect(takeInherited(nothing, 42, none, undefined)).toEqual({ ok: true, value: none });
+    expect(takeInherited(nothing, 42, none, undefined)).toEqual({
+      ok: true,
+      value: { byRole: none, strangers: [] },
+    });
     expect(nothing).toEqual({ PATH: "/bin" });
   });
 });

@@ -13,7 +13,7 @@ const left = Object.keys(process.env).filter((name) => name.startsWith("LISTEN_"
 const O_CLOEXEC = 0o2000000;
 const serving: string[] = [];
 const stops: (() => void)[] = [];
-for (const inherited of taken.ok ? taken.value.values() : []) {
+for (const inherited of taken.ok ? taken.value.byRole.values() : []) {
   const listener = await listenInherited(inherited, {
     role: inherited.role,
     mode: 0o755,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { describeWith } from "../needs.ts";
 import type { Guest } from "./guest.ts";
-import { agentCall, openHouse, TALLY } from "./house.ts";
+import { agentCall, CONFIG, CONFIG_FILE, openHouse, TALLY } from "./house.ts";
 
 let guest: Guest;
 
@@ -117,5 +117,18 @@ describeWith(["systemd-analyze", "unshare", "systemctl"], "the broker's life und
     await guest.must(
       "systemctl start 'callgate-role@agent.socket' 'callgate-role@tally.socket' 'callgate-role@files.socket' 'callgate-role@operator.socket' callgate.service",
     );
+  }, 60_000);
+
+  it("a socket whose role is gone from the config keeps nobody from starting, and keeps nobody waiting at it", async () => {
+    const without = CONFIG.replace(/\[roles\.files\][^[]*/, "")
+      .replace(/\[tools\.read_file\][^[]*/, "")
+      .replace(', "read_file"', "");
+    await guest.must(`printf '%s' '${without}' > ${CONFIG_FILE} && systemctl restart callgate.service`);
+    const { out } = await guest.run(agentCall(guest, "tally", { text: "after it has gone" }));
+    expect(out).toContain("after it has gone");
+    const log = await guest.must("journalctl -u callgate.service -o cat");
+    expect(log).toContain('"event":"socket.unclaimed","name":"files"');
+    const asked = `runuser -u callgate-files -- ${guest.callgate} call tally '{}' --socket /run/callgate/files.sock`;
+    expect((await guest.run(`timeout 20 ${asked}`)).status).not.toBe(124);
   }, 60_000);
 });
