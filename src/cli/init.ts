@@ -1,7 +1,7 @@
-// `callgate init`: a config to begin with, and what systemd needs for the roles that one names. Writes all of
-// it or nothing, and never over what is there.
+// `callgate init`: a config to begin with, for the roles that one names; of a service with systemd's units, which
+// `callgate install` writes. Writes all of it or nothing, and never over what is there.
 
-import { lstatSync, readFileSync, statSync } from "node:fs";
+import { lstatSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { visibleLine } from "../base/display.ts";
@@ -11,11 +11,11 @@ import { lengthOf } from "./connector_options.ts";
 import { type Choice, type Program, readChoice } from "./init_choice.ts";
 import { lookAtServers, takenNotes, takenText, takeOverFrom, unlooked } from "./init_mcp.ts";
 import type { Looks } from "./init_mcp_grants.ts";
-import { nextSteps } from "./init_next.ts";
+import { installFlags, nextSteps } from "./init_next.ts";
 import { planOf } from "./init_plan.ts";
 import { isMissing, type Planned, thereAlready, writePlan } from "./init_write.ts";
 import type { ProcessGuard } from "./process_guard.ts";
-import { type Dialogue, EXIT } from "./terminal.ts";
+import { type Dialogue, EXIT, type Terminal } from "./terminal.ts";
 
 /** What init looks at on the machine. */
 export interface InitHost {
@@ -31,18 +31,17 @@ export interface InitHost {
   readonly guard: () => Promise<ProcessGuard>;
   /** Where relative paths begin. */
   readonly workingDirectory: string;
-  /** The text of /etc/passwd. */
-  readonly passwd: () => string;
+  /** `callgate install`, with its options. */
+  readonly install: (terminal: Terminal, flags: Flags) => Promise<number>;
 }
 
-export function thisHost(guard: InitHost["guard"]): InitHost {
+export function thisHost(guard: InitHost["guard"], install: InitHost["install"]): InitHost {
   return {
-    ...{ guard, nodeOptions: process.execArgv, env: process.env, home: homedir() },
+    ...{ guard, install, nodeOptions: process.execArgv, env: process.env, home: homedir() },
     uid: process.geteuid?.() ?? -1,
     node: process.execPath,
     script: process.argv[1] ?? "",
     workingDirectory: process.cwd(),
-    passwd: () => readFileSync("/etc/passwd", "utf8"),
   };
 }
 
@@ -65,10 +64,8 @@ export async function initialise(
   if (choice.kind === "here" && host.uid === OVERFLOW_ID)
     throw new UsageFault("user id 65534 stands for nobody in particular; run init as another user");
   if (choice.taken?.servers.length === 0) return refuseEmpty(terminal, choice.taken.leftOut);
-  const users = namesIn(host.passwd);
-  const isUser = (name: string) => users.has(name);
   const programs = { program: programOf(host), ownProgram: [host.node, ...host.nodeOptions, host.script] };
-  const planWith = (looks: Looks) => planOf(choice, { ...programs, isMissing, isUser, looks });
+  const planWith = (looks: Looks) => planOf(choice, { ...programs, looks });
   if (flags["print"] !== true) {
     const refused = refuse(terminal, choice, planWith(new Map()));
     if (refused !== undefined) return refused;
@@ -86,9 +83,10 @@ export async function initialise(
     return EXIT.failed;
   }
   terminal.out(`${takenText(choice, looks)}${made(choice, plan)}`);
-  terminal.out(nextSteps(choice, { isUser, workingDirectory: host.workingDirectory, file, ...programs }));
+  const installs = flags["systemd"] === true;
+  terminal.out(nextSteps(choice, { installs, workingDirectory: host.workingDirectory, file, ...programs }));
   for (const note of notesOf(choice, host)) terminal.err(`note: ${visibleLine(note, 500)}\n`);
-  return EXIT.ok;
+  return installs ? host.install(terminal, { ...flags, ...installFlags(choice) }) : EXIT.ok;
 }
 
 function refuseEmpty(terminal: Dialogue, leftOut: readonly string[]): number {
@@ -127,19 +125,7 @@ function isNoDirectory(path: string): boolean {
   }
 }
 
-function namesIn(passwd: () => string): ReadonlySet<string> {
-  try {
-    return new Set(
-      passwd()
-        .split("\n")
-        .map((line) => line.split(":")[0] ?? ""),
-    );
-  } catch {
-    return new Set(); // each is then told of as missing, which can be seen to be wrong
-  }
-}
-
-/** In a clone the command is started in a way that only works there; a unit names where it is installed to. */
+/** In a clone the command is started in a way that only works there; what others start names where it is installed to. */
 function programOf({ node, script }: InitHost): Program {
   return isSource(script) ? [INSTALLED] : [node, script];
 }
@@ -187,7 +173,10 @@ function notesOf(choice: Choice, host: InitHost): readonly string[] {
   const own = [...place, ...takenNotes(choice)];
   if (kind === "here") return [...own, ...missingRoots(choice).map(notServed)];
   if (isSource(host.script))
-    return [...own, `this callgate runs from its source, so the units name ${INSTALLED}: install it there`];
+    return [
+      ...own,
+      `this callgate runs from its source, so what was written names ${INSTALLED}: install it there`,
+    ];
   const program = firstOpen(host.script, 0) ?? firstOpen(host.node, 0);
   return program === undefined
     ? own

@@ -62,7 +62,7 @@ export function readChoice([given]: Words, flags: Flags, uid: number, takeOver?:
   const operators = list(flags, "operator");
   if (kind === "here" && operators.length > 0)
     throw new UsageFault(
-      "--operator names users of a service (--service); in a tryout you operate it yourself",
+      "--operator names users of a service (--systemd); in a tryout you operate it yourself",
     );
   const { callers, clients } = callersOf(orElse(list(flags, "caller"), ["agent"]), kind);
   const otherwise = takeOver === undefined ? ["files"] : [];
@@ -81,7 +81,7 @@ export function readChoice([given]: Words, flags: Flags, uid: number, takeOver?:
 
 function kindOf(directory: string, flags: Flags): Choice["kind"] {
   if (flags["here"] === true) return "here";
-  return flags["service"] === true || directory.startsWith("/etc/") ? "service" : "here";
+  return flags["systemd"] === true || directory.startsWith("/etc/") ? "service" : "here";
 }
 
 function list(flags: Flags, name: string): readonly string[] {
@@ -101,7 +101,7 @@ function callersOf(given: readonly string[], kind: Choice["kind"]): Pick<Choice,
     if (user === undefined) continue;
     if (kind === "here")
       throw new UsageFault(
-        "--caller NAME=USER is for a service (--service); in a tryout you are all of them",
+        "--caller NAME=USER is for a service (--systemd); in a tryout you are all of them",
       );
     if (!USER_NAME.test(user)) throw new UsageFault(`--caller: ${shown(user)} is no user's name`);
     clients.set(role, user);

@@ -48,7 +48,7 @@ function head({ kind, directory }: Choice): string {
 function daemon({ kind }: Choice): string {
   if (kind === "service")
     return `[daemon]
-# One socket for each role, ROLE.sock. The unit makes the directory at each start.
+# One socket for each role, ROLE.sock, which callgate-role@ROLE.socket makes.
 #sockets = "/run/callgate"
 # What must survive a restart: calls and their answers, taints, questions, the audit. The unit makes
 # it, for the daemon's user alone. callgate backup copies it; nothing else should.
@@ -69,7 +69,7 @@ state = "state"
 }
 
 function roles({ kind }: Choice): string {
-  const made = "# The users are made by sysusers.d/callgate.conf, which init wrote beside this file.\n";
+  const made = "# Their users are made by sysusers.d/callgate-roles.conf, which callgate install writes.\n";
   return `
 # ROLES. Each is a process of its own with a socket of its own. Which socket a process came through,
 # and what the kernel says of its user, is all that tells who it is.

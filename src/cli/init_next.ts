@@ -5,11 +5,19 @@ import { visible } from "../base/display.ts";
 import { type Choice, OPERATOR_ROLE, type Program, USER_PREFIX } from "./init_choice.ts";
 import { OPERATORS_GROUP } from "./init_config.ts";
 import { filesPrefix } from "./init_files.ts";
-import { CLIENT_ENTRY, clientEntry, operatorSocket, START_SCRIPT, shellWord } from "./init_mcp_files.ts";
-import { rolesOf, rootOption } from "./init_units.ts";
+import {
+  CLIENT_ENTRY,
+  clientEntry,
+  operatorSocket,
+  START_SCRIPT,
+  serverFile,
+  shellWord,
+} from "./init_mcp_files.ts";
+import { rootOption } from "./systemd_drop_ins.ts";
 
 export interface NextHost {
-  readonly isUser: (name: string) => boolean;
+  /** `callgate install` comes next by itself. */
+  readonly installs: boolean;
   readonly workingDirectory: string;
   /** The client's file, as it was given. */
   readonly file: string | undefined;
@@ -94,70 +102,67 @@ function filesFlags({ role, roots }: Choice["providers"][number]): string {
   return `${prefix === "" ? "" : ` --prefix ${prefix}`}${flags}`;
 }
 
-function service(choice: Choice, { isUser }: NextHost): readonly Step[] {
-  const { directory, providers, operators, clients } = choice;
-  const at = (path: string) => word(join(directory, path));
-  const served = providers.filter(({ roots }) => roots.length > 0);
-  const run = providers.filter(({ roots, server }) => roots.length > 0 || server !== undefined);
-  const missing = [
-    "callgate",
-    ...rolesOf(choice)
-      .filter((role) => !clients.has(role))
-      .map((role) => `${USER_PREFIX}${role}`),
-  ].filter((user) => !isUser(user));
-  const people = [
-    ...operators.map((user) => [user, OPERATORS_GROUP] as const),
-    ...[...clients].map(([role, user]) => [user, `${USER_PREFIX}${role}`] as const),
+/** What `callgate install` is asked for the same roles. */
+export interface InstallFlags {
+  readonly config: string;
+  readonly files: readonly string[];
+  readonly server: readonly string[];
+}
+
+export function installFlags({ directory, providers }: Choice): InstallFlags {
+  return {
+    config: join(directory, "callgate.toml"),
+    files: providers.flatMap(({ role, roots }) => roots.map((root) => `${role}=${rootOption(root)}`)),
+    server: providers.flatMap(({ role, server }) =>
+      server === undefined ? [] : [`${role}=${join(directory, serverFile(role))}`],
+    ),
+  };
+}
+
+function service(choice: Choice, { installs }: NextHost): readonly Step[] {
+  const { config, files, server } = installFlags(choice);
+  const options = [
+    ...files.map((one) => ` --files ${word(one)}`),
+    ...server.map((one) => ` --server ${word(one)}`),
+  ].join("");
+  const programs = choice.providers.filter(
+    ({ roots, server: own }) => roots.length === 0 && own === undefined,
+  );
+  const own = [
+    ...choice.callers.filter((role) => !choice.clients.has(role)),
+    ...programs.map(({ role }) => role),
   ];
-  const strangers = people.filter(([user]) => !isUser(user));
   return [
-    ...(missing.length === 0
+    ...(installs
       ? []
       : [
           [
-            "Next, as root. Make the users (the file says how without systemd):",
-            `systemd-sysusers ${at("sysusers.d/callgate.conf")}`,
+            "As root: units, sockets and users for these roles. It says what to do with them (--now does it):",
+            `callgate install --config ${word(config)}${options}`,
           ] satisfies Step,
         ]),
-    ...strangers.map(
-      ([user, group]): Step => [
-        `No user here is called ${user}. When there is one:`,
-        `usermod --append --groups ${group} ${user}`,
-      ],
-    ),
     [
-      "Make the directories, and let each provider at what it serves:",
-      `systemd-tmpfiles --create ${at("tmpfiles.d/callgate.conf")}`,
-      ...served.flatMap(access),
+      "Read the config, change what has to be otherwise, and once its users are there have it checked:",
+      `callgate check --config ${word(config)}`,
     ],
+    ...(own.length === 0
+      ? []
+      : [
+          [
+            "A program of your own runs as such a unit, which starts callgate-ROLE in /usr/local/bin:",
+            ...own.map((role) => `systemctl enable --now callgate-program@${role}`),
+          ] satisfies Step,
+        ]),
     [
-      "Read the config, change what has to be otherwise, and have it checked:",
-      `callgate check --config ${at("callgate.toml")}`,
-    ],
-    [
-      "Install and start (the .example files are for programs of your own):",
-      `cp ${at("sysusers.d")}/*.conf /etc/sysusers.d/; cp ${at("tmpfiles.d")}/*.conf /etc/tmpfiles.d/`,
-      `cp ${at("systemd")}/*.service /etc/systemd/system/; systemctl daemon-reload`,
-      `systemctl enable --now callgate${run.map(({ role }) => ` callgate-${role}`).join("")}`,
-    ],
-    [
-      `Then, as an operator (who was put into the group ${OPERATORS_GROUP} logs in again first):`,
+      `Once it runs, as an operator (who was put into the group ${OPERATORS_GROUP} logs in again first):`,
       `callgate status --socket /run/callgate/${OPERATOR_ROLE}.sock`,
     ],
     [
       "And for the page in the operator's browser, as a service of that user:",
-      `mkdir -p ~/.config/systemd/user; cp ${at("systemd/user")}/callgate-console.service ~/.config/systemd/user/`,
-      "systemctl --user daemon-reload; systemctl --user enable --now callgate-console",
+      "systemctl --user enable --now callgate-console",
       "journalctl --user -u callgate-console -o cat  # has the link that logs in",
     ],
   ];
-}
-
-/** Without it the provider starts and can read nothing; init changes no rights by itself. */
-function access({ role, roots }: Choice["providers"][number]): readonly string[] {
-  return roots.map(
-    ({ path, writable }) => `setfacl -R -m u:${USER_PREFIX}${role}:${writable ? "rwX" : "rX"} ${word(path)}`,
-  );
 }
 
 /** As one would type it from there. */

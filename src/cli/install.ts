@@ -2,7 +2,6 @@
 // with them it says, or does (--now). Idempotent: what is right already is not touched, and what somebody has changed by
 // hand stays, and is told of.
 
-import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { visibleLine } from "../base/display.ts";
 import type { Result } from "../base/faults.ts";
@@ -13,7 +12,7 @@ import { stepsAfter } from "./install_next.ts";
 import { dropInPath, type InstallFile, type InstallRequest, planInstall } from "./install_plan.ts";
 import { type RunStep, runSteps, stepsText } from "./install_steps.ts";
 import { installedFiles, removeInstalled, type Standing, standingOf, writeMarked } from "./install_write.ts";
-import { CONFIG_DIRECTORY, USER_PREFIX } from "./systemd_units.ts";
+import { CONFIG_DIRECTORY } from "./systemd_units.ts";
 import { EXIT, type Terminal } from "./terminal.ts";
 
 /** The host's part: program.ts has it. */
@@ -149,19 +148,13 @@ function report(root: string, plan: readonly Judged[], stale: readonly string[],
   return all.length === 0 ? "everything is as it was\n" : `${all.join("")}\n`;
 }
 
-function notesOf({ places, roles, files }: InstallRequest, host: InstallHost): readonly string[] {
+function notesOf({ places, files }: InstallRequest, host: InstallHost): readonly string[] {
   const source = isInstalled(host.script)
     ? []
     : [`this callgate runs from its source, so the units name ${places.program.script}: install it there`];
-  const strangers = roles.flatMap(({ name, users }) =>
-    users
-      .filter((user) => !user.startsWith(USER_PREFIX) && !isUser(user))
-      .map((user) => `role ${name}: there is no user ${user}`),
-  );
   const homes = [...files.values()].flat().filter(({ path }) => /^\/(?:home|root)(?:\/|$)/.test(path));
   return [
     ...source,
-    ...strangers,
     ...homes.map(
       ({ path }) => `${path}: its provider's user must get through the directories above it (setfacl)`,
     ),
@@ -173,14 +166,4 @@ function restarted(plan: readonly Judged[]): (socket: string) => boolean {
   const changed = plan.filter(({ standing }) => standing === "ours" || standing === "missing");
   const template = changed.some(({ path }) => path.endsWith("/callgate-role@.socket"));
   return (socket) => template || changed.some(({ path }) => path === dropInPath(socket));
-}
-
-function isUser(name: string): boolean {
-  try {
-    return readFileSync("/etc/passwd", "utf8")
-      .split("\n")
-      .some((line) => line.startsWith(`${name}:`));
-  } catch {
-    return true; // what can't be looked up is not told of
-  }
 }

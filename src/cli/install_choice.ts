@@ -1,7 +1,7 @@
 // What `callgate install` is asked for: its options, checked against the config, as a request. Everything that goes into
 // a unit comes from here, and is a path, a role's name or a word.
 
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { visible, visibleLine } from "../base/display.ts";
 import { parseRootOption, ROOT_OPTION_SYNTAX } from "../roles/files/root_option.ts";
@@ -9,6 +9,7 @@ import type { FilesRoot } from "../roles/files/roots.ts";
 import { UsageFault } from "./call.ts";
 import { type Flags, textOf, type Words } from "./command_row.ts";
 import type { InstalledRole, InstallRequest } from "./install_plan.ts";
+import { parseServerFile } from "./mcp_server_entry.ts";
 import { type Program, USUAL_PROGRAM } from "./systemd_sandbox.ts";
 import { directoryOf, type Places } from "./systemd_units.ts";
 
@@ -28,6 +29,7 @@ export interface InstallHost {
   readonly node: string;
   readonly script: string;
   readonly systemd: number | undefined;
+  readonly isUser: (name: string) => boolean;
 }
 
 const HOMES = /^\/(?:home|root|run\/user)(?:\/|$)/;
@@ -47,8 +49,9 @@ export function requestOf(
     places,
     roles: config.roles,
     files: filesOf(list(flags, "files")),
-    mcp: mcpOf(words, flags),
+    mcp: new Map([...mcpOf(words, flags), ...serversOf(list(flags, "server"))]),
     systemd: host.systemd,
+    isUser: host.isUser,
   };
   const names = new Set(config.roles.map(({ name }) => name));
   const missing = [...request.files.keys(), ...request.mcp.keys()].find((role) => !names.has(role));
@@ -137,8 +140,45 @@ function mcpOf(words: Words, flags: Flags): InstallRequest["mcp"] {
   for (const path of [...read, ...write]) plainPath(path);
   for (const word of [...command, ...env]) plainWord(word);
   const network = flags["network"] === true || url !== undefined;
-  return new Map([[role, { command, url, network, env, read, write }]]);
+  return new Map([[role, { ...NO_SERVER, command, url, network, env, read, write }]]);
 }
+
+const NO_SERVER = {
+  command: [],
+  url: undefined,
+  serverFile: undefined,
+  named: [],
+  env: [],
+  read: [],
+  write: [],
+};
+
+/** What is in such a file can be a program that asks the network: the client that it is from let it. */
+function serversOf(given: readonly string[]): InstallRequest["mcp"] {
+  return new Map(
+    given.map((text) => {
+      const cut = text.indexOf("=");
+      const serverFile = text.slice(cut + 1);
+      if (cut < 1) throw new UsageFault(`--server is ROLE=FILE, not ${shown(text)}`);
+      plainPath(serverFile);
+      return [text.slice(0, cut), { ...NO_SERVER, serverFile, named: namedIn(serverFile), network: true }];
+    }),
+  );
+}
+
+/** Paths among its arguments are most often what it serves. A file that can't be read is told of when it is used. */
+function namedIn(serverFile: string): readonly string[] {
+  try {
+    const read = parseServerFile(readFileSync(serverFile, "utf8"));
+    if (!read.ok || read.value.kind === "url") return [];
+    return read.value.args.filter((one) => one.length <= PATH_CHARS_MAX && PLAIN_PATH.test(one));
+  } catch {
+    return [];
+  }
+}
+
+const PATH_CHARS_MAX = 255;
+const PLAIN_PATH = /^(?:\/[A-Za-z0-9][A-Za-z0-9_.@-]*)+\/?$/;
 
 function list(flags: Flags, name: string): readonly string[] {
   const value = flags[name];

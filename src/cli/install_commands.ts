@@ -15,7 +15,7 @@ It writes units for the broker, a socket for each role of the config (of the rol
 each kind of program, and the users and directories that they need. Run it again after the config's roles have changed: what is right stays as
 it is, and so does a file that somebody has changed by hand.
 
---files and --mcp say what a role's program serves, in a drop-in beside its template; for the others there are
+--files, --server and --mcp say what a role's program serves, in a drop-in beside its template; for the others there are
 callgate-model@ROLE, callgate-program@ROLE, callgate-console@USER and callgate-connector.`;
 
 export function installRows(read: () => Promise<ReadConfig>): readonly CommandRow[] {
@@ -39,6 +39,12 @@ export function installRows(read: () => Promise<ReadConfig>): readonly CommandRo
         {
           flags: "--files <role=root>",
           about: "the directory that a role's files provider serves, as its --root has it",
+          repeats: true,
+        },
+        {
+          flags: "--server <role=file>",
+          about:
+            "the role of an MCP server, and the file of callgate init --from-mcp that says how it is reached",
           repeats: true,
         },
         { flags: "--mcp <role>", about: "the role of an MCP server, whose command stands after --" },

@@ -1,6 +1,7 @@
 // What `callgate install` looks at on this machine.
 
 import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import type { InstallHost } from "./install_choice.ts";
 
 export function thisInstallHost(): InstallHost {
@@ -9,7 +10,19 @@ export function thisInstallHost(): InstallHost {
     node: process.execPath,
     script: process.argv[1] ?? "",
     systemd: systemdVersion(),
+    isUser: (name) => isListed(name),
   };
+}
+
+/** Where the list can't be read nobody is in it, which is told of. */
+function isListed(name: string): boolean {
+  try {
+    return readFileSync("/etc/passwd", "utf8")
+      .split("\n")
+      .some((line) => line.startsWith(`${name}:`));
+  } catch {
+    return false;
+  }
 }
 
 /** undefined: there is none here, or it does not say. */

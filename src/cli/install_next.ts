@@ -1,7 +1,8 @@
 // What is to be done once `callgate install` has written its files, in its order.
 
-import { readFileSync } from "node:fs";
-import { type InstallRequest, madeUsers } from "./install_plan.ts";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type InstallRequest, identitiesOf } from "./install_plan.ts";
 import type { Step } from "./install_steps.ts";
 import { enabledUnits } from "./install_write.ts";
 import { USER_PREFIX } from "./systemd_units.ts";
@@ -16,10 +17,13 @@ export function stepsAfter(
   const units = [...socketsOf(request), "callgate.service", ...programsOf(request)];
   const users: Step = { why: "Make the users:", words: ["systemd-sysusers", ...at] };
   const directories = ["systemd-tmpfiles", "--create", ...at, "/etc/tmpfiles.d/callgate.conf"];
+  const { users: made, groups, members } = identitiesOf(request);
   return [
-    ...(madeUsers(request.roles).length > 0 ? [users] : []),
+    ...(made.length + groups.length + members.length > 0 ? [users] : []),
+    ...strangersOf(members),
     { why: "Make the directories:", words: directories },
-    ...accessOf(request),
+    ...(root === "/" ? servedOf(request) : []),
+    ...accessOf(root, request),
     ...(root === "/" ? [...ended(request), RELOAD] : []),
     {
       why: "Enable the sockets, the broker and the programs:",
@@ -42,14 +46,40 @@ function programsOf({ files, mcp }: InstallRequest): readonly string[] {
   ];
 }
 
+function strangersOf(members: ReturnType<typeof identitiesOf>["members"]): readonly Step[] {
+  const missing = members.filter(([, , isThere]) => !isThere);
+  return missing.map(([user, group]) => ({
+    why: `No user here is called ${user}. When there is one:`,
+    words: ["usermod", "--append", "--groups", group, user],
+    byHand: true,
+  }));
+}
+
+/** What a provider serves and is not there, but for homes, which are somebody's. */
+function servedOf({ files }: InstallRequest): readonly Step[] {
+  return [...files].flatMap(([role, roots]) =>
+    roots
+      .filter(({ path }) => !existsSync(path) && !HOMES.test(path))
+      .map(({ path }) => {
+        const user = `${USER_PREFIX}${role}`;
+        const words = ["install", "-d", "-m", "0750", "-o", user, "-g", user, path];
+        return { why: "Make what a provider serves and is not there:", words };
+      }),
+  );
+}
+
+const HOMES = /^\/(?:home|root|run\/user)(?:\/|$)/;
+
 /** Nobody's rights are changed by an installer. */
-function accessOf({ files }: InstallRequest): readonly Step[] {
+function accessOf(root: string, { files }: InstallRequest): readonly Step[] {
   const why = "Let the provider at what it serves (not done by --now):";
   return [...files].flatMap(([role, roots]) =>
-    roots.map(({ path, writable }) => {
-      const rights = `u:${USER_PREFIX}${role}:${writable ? "rwX" : "rX"}`;
-      return { why, words: ["setfacl", "-R", "-m", rights, path], byHand: true };
-    }),
+    roots
+      .filter(({ path }) => existsSync(join(root, path)))
+      .map(({ path, writable }) => {
+        const rights = `u:${USER_PREFIX}${role}:${writable ? "rwX" : "rX"}`;
+        return { why, words: ["setfacl", "-R", "-m", rights, path], byHand: true };
+      }),
   );
 }
 

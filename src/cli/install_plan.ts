@@ -5,7 +5,7 @@ import type { FilesRoot } from "../roles/files/roots.ts";
 import { filesPrefix } from "./init_files.ts";
 import { daemonDropIn, filesDropIn, type McpGiven, mcpDropIn, socketDropIn } from "./systemd_drop_ins.ts";
 import { systemUnits } from "./systemd_files.ts";
-import { directories, OWN_USERS, roleUsers } from "./systemd_identity.ts";
+import { directories, OWN_USERS, type RoleUsers, roleUsers } from "./systemd_identity.ts";
 import { consoleUserUnit, type Places, USER, USER_PREFIX } from "./systemd_units.ts";
 import { section, unitText } from "./systemd_words.ts";
 
@@ -25,6 +25,8 @@ export interface InstallRequest {
   /** What is given to roles this time; what they were given before stays. */
   readonly files: ReadonlyMap<string, readonly FilesRoot[]>;
   readonly mcp: ReadonlyMap<string, Omit<McpGiven, "prefix" | "user">>;
+  /** Whether the machine has a user of that name. */
+  readonly isUser: (name: string) => boolean;
   /** Of systemd here; undefined where that is not known. */
   readonly systemd: number | undefined;
 }
@@ -61,7 +63,7 @@ export function planInstall(request: InstallRequest): readonly InstallFile[] {
     ...servers,
     { path: "etc/systemd/user/callgate-console.service", text: consoleUserUnit(places) },
     { path: "etc/sysusers.d/callgate.conf", text: OWN_USERS },
-    { path: "etc/sysusers.d/callgate-roles.conf", text: roleUsers(madeUsers(roles)) },
+    { path: "etc/sysusers.d/callgate-roles.conf", text: roleUsers(identitiesOf(request)) },
     { path: "etc/tmpfiles.d/callgate.conf", text: directories(places.sockets) },
   ];
 }
@@ -104,11 +106,20 @@ function otherUser(roles: readonly InstalledRole[], role: string): string | unde
   return users.length === 0 || users.includes(`${USER_PREFIX}${role}`) ? undefined : users[0];
 }
 
-/** Those that are callgate's to make: named after it, and after no person. */
-export function madeUsers(roles: readonly InstalledRole[]): readonly string[] {
-  const named = roles.flatMap(({ users, group }) => [...users, ...(group === undefined ? [] : [group])]);
-  const made = named.filter((name) => name.startsWith(USER_PREFIX) && !OWN_NAMES.has(name));
-  return [...new Set(made)].sort();
+/** What is named after callgate is callgate's to make; everybody else is a person or a program of the machine. */
+export function identitiesOf({ roles, isUser }: Pick<InstallRequest, "roles" | "isUser">): RoleUsers {
+  const isMade = (name: string) => name.startsWith(USER_PREFIX) && !OWN_NAMES.has(name);
+  const users = new Set(roles.flatMap((role) => role.users).filter(isMade));
+  const groups = new Set(roles.flatMap(({ group = "" }) => (isMade(group) ? [group] : [])));
+  for (const user of users) groups.delete(user); // a user comes with its group
+  const members = roles.flatMap(({ users: own, group = "" }) =>
+    group.startsWith(USER_PREFIX)
+      ? own
+          .filter((user) => user !== group && user !== "root")
+          .map((user) => [user, group, isMade(user) || isUser(user)] as const)
+      : [],
+  );
+  return { users: [...users].sort(), groups: [...groups].sort(), members };
 }
 
 const OWN_NAMES: ReadonlySet<string> = new Set([...[`${USER_PREFIX}operators`, `${USER_PREFIX}connector`]]);

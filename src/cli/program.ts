@@ -156,7 +156,7 @@ export async function allCommands(): Promise<Commands & { readonly rows: readonl
     ...auditRows(offlineAudit),
     ...connectorRows(connectorHost),
     ...doctorRows(doctorHost),
-    ...initRows(processGuard),
+    ...initRows(processGuard, readingConfig),
     ...installRows(readingConfig),
     ...mcpProvideRows(processGuard),
     ...backupRows(backupHost),

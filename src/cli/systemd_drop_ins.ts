@@ -4,7 +4,7 @@
 import type { FilesRoot } from "../roles/files/roots.ts";
 import { NETWORK } from "./systemd_sandbox.ts";
 import { type Places, startLine, USER_PREFIX } from "./systemd_units.ts";
-import { type Assignment, pathWord, section, unitText } from "./systemd_words.ts";
+import { type Assignment, CREDENTIALS, pathWord, section, unitText } from "./systemd_words.ts";
 
 /** Group and mode of one role's socket; its owner is the daemon. */
 export interface SocketAccess {
@@ -60,6 +60,10 @@ export interface McpGiven {
   readonly prefix: string;
   readonly command: readonly string[];
   readonly url: string | undefined;
+  /** With how it is reached, secrets included; root's. Instead of a command or an address. */
+  readonly serverFile: string | undefined;
+  /** What its arguments name of the disk: shown, and not opened. */
+  readonly named: readonly string[];
   readonly network: boolean;
   readonly env: readonly string[];
   /** Of the disk, beside the machine's programs. */
@@ -73,6 +77,7 @@ export function mcpDropIn({ program, sockets }: Places, role: string, given: Mcp
   const words = [
     ...["mcp", "provide", "--socket", `${sockets}/${role}.sock`, "--prefix", given.prefix],
     ...(given.url === undefined ? [] : ["--url", given.url]),
+    ...(given.serverFile === undefined ? [] : ["--server-file", `${CREDENTIALS}/server`]),
     ...given.env.flatMap((variable) => ["--env", variable]),
     ...(given.command.length === 0 ? [] : ["--", ...given.command]),
   ];
@@ -83,12 +88,29 @@ export function mcpDropIn({ program, sockets }: Places, role: string, given: Mcp
       ...asUser(given.user),
       ["ExecStart", ""],
       startLine(program, ...words),
+      ...handedOver(given),
       ...given.read.map((path): Assignment => ["BindReadOnlyPaths", pathWord(path)]),
       ...given.write.map((path): Assignment => ["BindPaths", pathWord(path)]),
       ...given.read.map((path): Assignment => ["ExecPaths", pathWord(path)]),
       ...(given.network ? open : []),
     ]),
   );
+}
+
+/** The unit gets a copy of the file; what the server serves of the disk is its owner's to open. */
+function handedOver({ serverFile, named }: McpGiven): readonly Assignment[] {
+  if (serverFile === undefined) return [];
+  const comment = (text: string): Assignment => ["#", text];
+  return [
+    comment(
+      "How the server is reached, secrets included: root alone reads the file, and this unit gets a copy.",
+    ),
+    ["LoadCredential", `server:${serverFile.replaceAll("%", "%%")}`],
+    ...(named.length === 0
+      ? []
+      : [comment("Its arguments name these. To open one to it: systemctl edit, with")]),
+    ...named.flatMap((path) => [comment(`BindReadOnlyPaths=${path}`), comment(`BindPaths=${path}`)]),
+  ];
 }
 
 function asUser(user: string | undefined): readonly Assignment[] {

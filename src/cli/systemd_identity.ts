@@ -9,15 +9,30 @@ export const OWN_USERS = `# The users of callgate itself; systemd-sysusers makes
 u ${USER} - "callgate broker" /var/lib/callgate
 u ${USER_PREFIX}connector - "callgate model connector" /var/lib/callgate-connector
 
-# Who may answer questions and keep the broker: usermod --append --groups ${OPERATORS_GROUP} NAME. Being put into a group counts
-# from the next login on.
+# Who may answer questions and keep the broker: those that the config names are put into it, others by usermod --append
+# --groups ${OPERATORS_GROUP} NAME. Being put into a group counts from the next login on.
 g ${OPERATORS_GROUP}
 `;
 
-/** A user for each role, by its name: those that the config names and that are callgate's to make. */
-export function roleUsers(users: readonly string[]): string {
-  const lines = users.map((user) => `u ${user} - "callgate role ${user.slice(USER_PREFIX.length)}"\n`);
-  return `# The users of the roles that the config has; systemd-sysusers makes them.\n${lines.join("")}`;
+/** Who gets through the roles' sockets, by names. */
+export interface RoleUsers {
+  /** A user for each role, by its name: those that the config names and that are callgate's to make. */
+  readonly users: readonly string[];
+  /** The groups of roles that somebody else runs. */
+  readonly groups: readonly string[];
+  /** Users of the machine, each with the group of a role of theirs. One that is not there would be made, with no way to log in. */
+  readonly members: readonly (readonly [user: string, group: string, isThere: boolean])[];
+}
+
+export function roleUsers({ users, groups, members }: RoleUsers): string {
+  const about = (name: string) => `"callgate role ${name.slice(USER_PREFIX.length)}"`;
+  const lines = [
+    ...users.map((user) => `u ${user} - ${about(user)}`),
+    ...groups.map((group) => `g ${group}`),
+    ...members.map(([user, group, isThere]) => `${isThere ? "" : "#"}m ${user} ${group}`),
+  ];
+  return `# The users of the roles that the config has, and who runs some of them; systemd-sysusers makes them.
+${lines.map((line) => `${line}\n`).join("")}`;
 }
 
 /** Root's: nobody else makes, replaces or removes a socket, or puts something into the units' root. */

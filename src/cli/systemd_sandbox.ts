@@ -134,7 +134,15 @@ export const FOREIGN_PROGRAMS: readonly Assignment[] = [
 
 /** For what confines its own children: the namespaces that it makes, and the mounts in them. */
 export const CONFINES: readonly Assignment[] = [
-  ["#", "The command keeps its server in namespaces of its own (unshare), and so must be able to make them."],
+  [
+    "#",
+    "The command keeps its server in namespaces of its own (unshare), and so must be able to make them; the kernel lets it",
+  ],
+  ["#", "mount a new /proc only where nothing lies over parts of this one, as the four that are off would."],
+  ["ProtectKernelTunables", "no"],
+  ["ProtectKernelLogs", "no"],
+  ["ProtectHostname", "no"],
+  ["ProtectProc", "default"],
   ["RestrictNamespaces", "user mnt pid net ipc uts"],
   [
     "SystemCallFilter",

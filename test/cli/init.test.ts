@@ -14,10 +14,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { UsageFault } from "../../src/cli/call.ts";
+import type { Flags } from "../../src/cli/command_row.ts";
 import { writePlan } from "../../src/cli/init_write.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import { Desk } from "./desk.ts";
-import { compiled, HOST, init, PASSWD, usersOf } from "./init_rig.ts";
+import { compiled, HOST, init, PASSWD, usersFor } from "./init_rig.ts";
 
 /** Of the tests themselves: the directories are theirs. */
 const UID = process.getuid?.() ?? 0;
@@ -126,17 +127,19 @@ describe("a tryout", () => {
   });
 });
 
+const INSTALLING = { ...HOST, install: async () => 0 };
+
 describe("a service", () => {
   const FLAGS = {
-    service: true,
+    systemd: true,
     caller: ["agent", "cron"],
     provider: ["files=trusted:/srv/docs", "files=rw,confidential:/srv/no tes", "mail"],
     operator: ["alice"],
   };
 
   it("has a config that loads without warnings once its users are made", async () => {
-    await init(at("etc"), FLAGS);
-    const { passwd, group } = usersOf(readFileSync(at("etc/sysusers.d/callgate.conf"), "utf8"));
+    await init(at("etc"), FLAGS, INSTALLING);
+    const { passwd, group } = await usersFor(at("etc/callgate.toml"));
     const loaded = await compiled(at("etc/callgate.toml"), passwd, group);
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.fault));
     expect(loaded.value.warnings).toEqual([]);
@@ -148,8 +151,8 @@ describe("a service", () => {
   });
 
   it("without a name for anybody has an agent, a provider of files and a group of operators", async () => {
-    await init(at("etc"), { service: true });
-    const { passwd, group } = usersOf(readFileSync(at("etc/sysusers.d/callgate.conf"), "utf8"));
+    await init(at("etc"), { systemd: true }, INSTALLING);
+    const { passwd, group } = await usersFor(at("etc/callgate.toml"));
     const loaded = await compiled(at("etc/callgate.toml"), passwd, group);
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.fault));
     expect(loaded.value.warnings).toEqual([]);
@@ -157,61 +160,61 @@ describe("a service", () => {
     expect(loaded.value.config.policy.roles.get("operator")?.admits).toMatchObject({ uids: new Set() });
   });
 
-  it("says of each missing user what makes it, and check says which is missing", async () => {
-    const { desk } = await init(at("etc"), { ...FLAGS, operator: ["alice", "bob"] });
-    expect(desk.out_).toContain(`systemd-sysusers ${at("etc/sysusers.d/callgate.conf")}\n`);
-    expect(desk.out_).toContain("No user here is called bob.");
-    expect(desk.out_).not.toContain("No user here is called alice.");
-    const sysusers = readFileSync(at("etc/sysusers.d/callgate.conf"), "utf8");
-    expect(sysusers).toContain("\nm alice callgate-operators\n#m bob callgate-operators\n");
+  it("names each user that is missing once it is checked", async () => {
+    await init(at("etc"), { ...FLAGS, operator: ["alice", "bob"] }, INSTALLING);
     const loaded = await compiled(at("etc/callgate.toml"), PASSWD);
     const faults = loaded.ok ? [] : loaded.fault.map(({ message }) => message);
     expect(faults).toContain('no user "callgate-agent" in /etc/passwd; create it, or give its numeric id');
   });
 
-  it("asks for users no more where they are there", async () => {
-    const users = ["callgate", "callgate-agent", "callgate-files"].map(
-      (name, i) => `${name}:x:${i + 300}:1::/:/x`,
-    );
-    const { desk } = await init(at("etc"), { service: true }, { ...HOST, passwd: () => users.join("\n") });
-    expect(desk.out_).not.toContain("systemd-sysusers /");
+  it("is installed in the same run with --systemd: its units serve what was asked for", async () => {
+    const asked: Flags[] = [];
+    const install = async (_: object, flags: Flags) => {
+      asked.push(flags);
+      return 4;
+    };
+    const { status } = await init(at("etc"), FLAGS, { ...HOST, install });
+    expect(status).toBe(4); // the installer's own
+    const files = ["files=internal,trusted,ro:/srv/docs", "files=confidential,untrusted,rw:/srv/no tes"];
+    expect(asked).toMatchObject([{ config: at("etc/callgate.toml"), files, server: [] }]);
   });
 
-  it("is the rule below /etc, and a tryout elsewhere", async () => {
-    const below = await init("/etc/callgate-test-that-is-not-there", { print: true });
-    expect(below.desk.out_).toContain(
-      "#### file /etc/callgate-test-that-is-not-there/systemd/callgate.service",
-    );
+  it("is the rule below /etc, with the command that installs it, and a tryout elsewhere", async () => {
+    const there = "/etc/callgate-test-that-is-not-there";
+    const below = await init(there, { print: true });
+    expect(below.desk.out_).toContain(`#### file ${there}/callgate.toml (mode 0644)`);
     const elsewhere = await init(at("etc"), { print: true });
-    expect(elsewhere.desk.out_).not.toContain(".service");
+    expect(elsewhere.desk.out_).toContain(`#### file ${at("etc/callgate.toml")} (mode 0600)`);
   });
 
   it("notes a program that somebody else could change", async () => {
     mkdirSync(at("lib"));
     writeFileSync(at("lib/callgate.js"), "");
     chmodSync(at("lib/callgate.js"), 0o666);
-    const { desk } = await init(at("etc"), { service: true }, { ...HOST, script: at("lib/callgate.js") });
+    const { desk } = await init(
+      at("etc"),
+      { systemd: true },
+      { ...INSTALLING, script: at("lib/callgate.js") },
+    );
     expect(desk.err_).toContain("whoever can change the program can change the gate");
     expect(desk.err_).toContain(at("lib/callgate.js"));
   });
 
-  it("names the installed command where init runs from its source", async () => {
-    const { desk } = await init(at("etc"), { service: true }, { ...HOST, script: at("bin/callgate.ts") });
-    expect(readFileSync(at("etc/systemd/callgate.service"), "utf8")).toContain(
-      `\nExecStart=/usr/local/bin/callgate serve --config ${at("etc/callgate.toml")}\n`,
-    );
-    expect(desk.err_).toContain("install it there");
+  it("notes that it runs from its source, which is not what others start", async () => {
+    const host = { ...INSTALLING, script: at("bin/callgate.ts") };
+    const { desk } = await init(at("etc"), { systemd: true }, host);
+    expect(desk.err_).toContain("what was written names /usr/local/bin/callgate: install it there");
   });
 
   it("has a commented example for a provider of one's own that loads when it is taken out of the #", async () => {
-    await init(at("etc"), FLAGS);
+    await init(at("etc"), FLAGS, INSTALLING);
     const path = at("etc/callgate.toml");
     const text = readFileSync(path, "utf8");
     const begin = text.indexOf('#[tools."mail.send"]');
     const end = text.indexOf("\n\n", begin);
     const example = text.slice(begin, end).replace(/^#/gm, "");
     writeFileSync(path, `${text.slice(0, begin)}${example}${text.slice(end)}`);
-    const { passwd, group } = usersOf(readFileSync(at("etc/sysusers.d/callgate.conf"), "utf8"));
+    const { passwd, group } = await usersFor(at("etc/callgate.toml"));
     const loaded = await compiled(path, passwd, group);
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.fault));
     expect(loaded.value.warnings).toEqual([]);
@@ -225,13 +228,12 @@ describe("a service", () => {
 describe("what is allowed", () => {
   it.each([
     ["a tryout", {}],
-    ["a service", { service: true, provider: ["files=rw:/srv/a", "mail"], caller: ["agent", "other"] }],
+    ["a service", { systemd: true, provider: ["files=rw:/srv/a", "mail"], caller: ["agent", "other"] }],
   ])(
     "to callers of %s from an untrusted session is reading and its own calls; all else is asked or denied",
     async (_, flags) => {
-      await init(at("x"), flags);
-      const sysusers = "service" in flags ? readFileSync(at("x/sysusers.d/callgate.conf"), "utf8") : "";
-      const { passwd, group } = usersOf(sysusers);
+      await init(at("x"), flags, INSTALLING);
+      const { passwd, group } = await usersFor(at("x/callgate.toml"));
       const loaded = await compiled(at("x/callgate.toml"), passwd, group);
       if (!loaded.ok) throw new Error(JSON.stringify(loaded.fault));
       const { grants, roles, tools } = loaded.value.config.policy;
@@ -343,7 +345,7 @@ describe("what is refused before anything is written", () => {
     ["a directory with a line feed", "/tmp/a\nb", {}],
     ["a directory that is too long for sockets", `/tmp/${"d".repeat(100)}`, {}],
     ["an operator of a tryout", undefined, { operator: ["alice"] }],
-    ["an operator's name that is none", undefined, { service: true, operator: ["al ice"] }],
+    ["an operator's name that is none", undefined, { systemd: true, operator: ["al ice"] }],
   ])("%s", async (_, directory, flags) => {
     await expect(init(directory ?? at("demo"), flags)).rejects.toThrow(UsageFault);
     expect(tree(place)).toEqual([]);
@@ -355,7 +357,7 @@ describe("what is refused before anything is written", () => {
 
   it("both kinds at once", async () => {
     const desk = new Desk();
-    expect(await runProgram(["init", at("demo"), "--here", "--service"], desk)).toBe(2);
+    expect(await runProgram(["init", at("demo"), "--here", "--systemd"], desk)).toBe(2);
     expect(tree(place)).toEqual([]);
   });
 });

@@ -14,10 +14,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { UsageFault } from "../../src/cli/call.ts";
+import type { Flags } from "../../src/cli/command_row.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import { program } from "../roles/mcp/provide/house.ts";
 import { Desk } from "./desk.ts";
-import { compiled, HOST, init, PASSWD, usersOf } from "./init_rig.ts";
+import { compiled, HOST, init, PASSWD, usersFor } from "./init_rig.ts";
 
 const UID = process.getuid?.() ?? 0;
 const RUDE = fileURLToPath(new URL("rude_server.mjs", import.meta.url));
@@ -26,6 +27,7 @@ const SECRET = "sesame-3141";
 let place: string;
 
 beforeEach(() => {
+  installed.length = 0;
   place = realpathSync(mkdtempSync(join(tmpdir(), "callgate-from-mcp-")));
   mkdirSync(at("docs"));
 });
@@ -38,7 +40,13 @@ const mode = (...names: string[]) => (statSync(at(...names)).mode & 0o7777).toSt
 const node = (...args: string[]) => ({ command: process.execPath, args });
 const hole = (name: string): string => `\${${name}}`;
 
-const HERE = () => ({ ...HOST, uid: UID, workingDirectory: place, home: place });
+/** What the installer was asked for. */
+const installed: Flags[] = [];
+const install = async (_: object, flags: Flags) => {
+  installed.push(flags);
+  return 0;
+};
+const HERE = () => ({ ...HOST, uid: UID, workingDirectory: place, home: place, install });
 
 function from(servers: object, flags: Parameters<typeof init>[1] = {}, key = "mcpServers") {
   writeFileSync(at("client.mcp"), JSON.stringify({ [key]: servers }));
@@ -209,22 +217,21 @@ describe("nothing is written, and no server is started", () => {
 });
 
 describe("a service with servers", () => {
-  const flags = { service: true, operator: ["alice"], start: false };
+  const flags = { systemd: true, operator: ["alice"], start: false };
 
   it("loads without warnings once its users are made, and gives the client's own user the agent's socket", async () => {
     const servers = { fs: { ...node("x", SECRET), env: { K: SECRET } }, web: { url: "https://w.example" } };
     const { desk } = await from(servers, { ...flags, caller: ["agent=bob"] });
-    const { passwd, group } = usersOf(text("gate/sysusers.d/callgate.conf"));
+    const { passwd, group } = await usersFor(at("gate/callgate.toml"));
     const bob = "bob:x:1001:1001::/home/bob:/bin/bash\n";
     const loaded = await compiled(at("gate/callgate.toml"), `${passwd}${bob}`, group);
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.fault));
     expect(loaded.value.warnings).toEqual([]);
     expect(loaded.value.config.policy.roles.get("agent")?.admits).toMatchObject({ uids: new Set([1001]) });
-    expect(desk.out_).toContain("usermod --append --groups callgate-agent bob\n");
-    expect(desk.out_).toContain("systemctl enable --now callgate callgate-fs callgate-web\n");
-    expect(readdirSync(at("gate/systemd"))).not.toContain("callgate-agent.service.example");
-    for (const one of readdirSync(at("gate/systemd"), { recursive: true, encoding: "utf8" }))
-      if (statSync(at("gate/systemd", one)).isFile()) expect(text("gate/systemd", one)).not.toContain(SECRET);
+    expect(installed).toMatchObject([
+      { server: [`fs=${at("gate/mcp/fs.json")}`, `web=${at("gate/mcp/web.json")}`], files: [] },
+    ]);
+    expect(desk.out_ + desk.err_ + text("gate/callgate.toml")).not.toContain(SECRET);
     expect([mode("gate/mcp"), mode("gate/mcp/fs.json")]).toEqual(["700", "600"]);
   });
 

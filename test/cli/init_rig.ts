@@ -1,13 +1,16 @@
 // `callgate init` for tests: on a machine whose users the test writes down, and its config compiled as the daemon
-// compiles it, with users as the written sysusers.d file makes them.
+// compiles it, with users as `callgate install` has them made.
 
 import { readFileSync } from "node:fs";
 import type { Result } from "../../src/base/faults.ts";
 import type { Flags } from "../../src/cli/command_row.ts";
 import { type InitHost, initialise } from "../../src/cli/init.ts";
+import { identitiesOf } from "../../src/cli/install_plan.ts";
+import { OWN_USERS, roleUsers } from "../../src/cli/systemd_identity.ts";
 import { type ConfigRead, compileConfig } from "../../src/host/config.ts";
 import type { ConfigFault } from "../../src/host/config_faults.ts";
-import { identitiesOf } from "../../src/host/config_identities.ts";
+import { identitiesOf as listedIdentities } from "../../src/host/config_identities.ts";
+import { readInstalledConfig } from "../../src/host/install_config.ts";
 import { loadConditionCompiler } from "../../src/policy/conditions.ts";
 import { compileArgumentsSchema } from "../../src/policy/schema.ts";
 import { Desk, NOW_MS } from "./desk.ts";
@@ -23,7 +26,9 @@ export const HOST: InitHost = {
   home: "/home/alice",
   guard: () => import("../../src/host/libc.ts"),
   workingDirectory: "/",
-  passwd: () => PASSWD,
+  install: async () => {
+    throw new Error("nothing is installed here");
+  },
 };
 
 export interface InitRan {
@@ -48,7 +53,7 @@ export function compiled(
   group = "",
 ): Promise<Result<ConfigRead, readonly ConfigFault[]>> {
   return compileConfig(readFileSync(path, "utf8"), path, {
-    identities: identitiesOf(passwd, group),
+    identities: listedIdentities(passwd, group),
     loadConditions: loadConditionCompiler,
     compileSchema: compileArgumentsSchema,
     readRelative: async () => ({ ok: false, fault: "there are no other files" }),
@@ -56,8 +61,16 @@ export function compiled(
   });
 }
 
+/** The users that `callgate install` makes for a config. */
+export async function usersFor(path: string): Promise<{ readonly passwd: string; readonly group: string }> {
+  const read = await readInstalledConfig(path, "/");
+  if (!read.ok) throw new Error(JSON.stringify(read.fault));
+  const isUser = (name: string) => PASSWD.includes(`\n${name}:`);
+  return usersOf(OWN_USERS + roleUsers(identitiesOf({ roles: read.value.roles, isUser })));
+}
+
 /** What systemd-sysusers makes of such a file: its lines of users, and its groups. */
-export function usersOf(sysusers: string): { readonly passwd: string; readonly group: string } {
+function usersOf(sysusers: string): { readonly passwd: string; readonly group: string } {
   const lines = sysusers.split("\n").filter((line) => !line.startsWith("#"));
   const named = (kind: string) =>
     lines.filter((line) => line.startsWith(`${kind} `)).map((line) => line.split(" ")[1] ?? "");

@@ -32,7 +32,13 @@ group = "callgate-operators"
 operator = true
 `;
 
-const HOST: InstallHost = { uid: 0, node: "/usr/bin/node", script: "", systemd: 252 };
+const HOST: InstallHost = {
+  uid: 0,
+  node: "/usr/bin/node",
+  script: "",
+  systemd: 252,
+  isUser: (name) => name === "alice",
+};
 const UNITS = "etc/systemd/system";
 
 let root: string;
@@ -77,7 +83,21 @@ it("users that are not there yet are no fault of the config, and are those that 
   const { status } = await run();
   expect(status).toBe(0);
   const users = text("etc/sysusers.d/callgate-roles.conf");
-  expect(users.match(/^u \S+/gm)).toEqual(["u callgate-agent", "u callgate-files", "u callgate-mail"]);
+  expect(users.match(/^[ug] \S+/gm)).toEqual(["u callgate-agent", "u callgate-mail", "g callgate-files"]);
+});
+
+it("whoever runs a role is put into its group, and nobody is made who is not there", async () => {
+  writeFileSync(
+    join(root, "etc/callgate/callgate.toml"),
+    CONFIG.replace('groups = ["callgate-operators"]', 'users = ["alice", "root"]'),
+  );
+  const { out } = await run();
+  expect(text("etc/sysusers.d/callgate-roles.conf").match(/^#?m .*/gm)).toEqual([
+    "#m keeper-of-files callgate-files",
+    "m alice callgate-operators",
+  ]);
+  expect(out).toContain("No user here is called keeper-of-files. When there is one:\n");
+  expect(out).toContain("usermod --append --groups callgate-files keeper-of-files\n");
 });
 
 it("a socket differs from the template only where the config does", async () => {
@@ -118,6 +138,21 @@ it("an MCP server gets the role's prefix, and a network only where it is asked f
   await run({ mcp: "mail", url: "https://mcp.example/mcp" });
   expect(text(path)).toContain("--url https://mcp.example/mcp\n");
   expect(text(path)).toContain("PrivateNetwork=no");
+});
+
+it("an MCP server's file is handed to its unit alone, and what it names of the disk is shown and not opened", async () => {
+  const file = join(root, "e%t c.json");
+  const args = ["-y", "fs", "/srv/docs", "/srv/a b", "--key=%h", "a\nExecStartPre=/bin/x"];
+  writeFileSync(file, JSON.stringify({ command: "npx", args, env: { KEY: "sesame" } }));
+  await run({ server: [`mail=${file}`] });
+  const path = `${UNITS}/callgate-mcp@mail.service.d/50-callgate.conf`;
+  const lines = text(path).split("\n");
+  expect(lines).toContain(`LoadCredential=server:${file.replaceAll("%", "%%")}`);
+  expect(lines.at(lines.indexOf("ExecStart=") + 1)).toMatch(/ --prefix post\. --server-file %d\/server$/);
+  expect(lines).toEqual(
+    expect.arrayContaining(["# BindReadOnlyPaths=/srv/docs", "# BindPaths=/srv/docs", "PrivateNetwork=no"]),
+  );
+  expect(text(path)).not.toMatch(/ExecStartPre|--key|a b|sesame|^Bind.*docs/m);
 });
 
 it("done again it changes nothing, and what was given to a role stays", async () => {
@@ -163,6 +198,8 @@ it.each([
   [{ files: ["files=/srv/a:b"] }, "a colon"],
   [{ files: ["files"] }, "ROLE=ROOT"],
   [{ mcp: "mail" }, "wants the server's command"],
+  [{ server: ["mail"] }, "ROLE=FILE"],
+  [{ server: ["mail=etc/mail.json"] }, "no absolute path"],
   [{ network: true }, "--mcp ROLE"],
   [{ now: true }, "without --root"],
 ])("%j is refused", async (flags, why) => {
