@@ -24,14 +24,12 @@ export function unfitFile(path: string): string | undefined {
 }
 
 const PAGE_BYTES_MAX = 65_536;
-/** Its last pages may be free, and never have been written. */
-const UNWRITTEN_BYTES_MAX = 262_144;
 
-/** Whether so much is missing at its end that whoever reads it may come upon it. @throws what the system throws */
-export function isCutShort(path: string): boolean {
+/** Whether it is shorter than it says: it was cut, or its last pages are free and never were written. @throws what the system throws */
+export function endsEarly(path: string): boolean {
   const file = openSync(path, "r");
   try {
-    return fstatSync(file).size + UNWRITTEN_BYTES_MAX < bytesTold(file);
+    return fstatSync(file).size < bytesTold(file);
   } finally {
     closeSync(file);
   }

@@ -7,8 +7,17 @@ import { fault, ok, type Result } from "../base/faults.ts";
 import type { Engine, EngineFault, Entry, KeyRange } from "./engine.ts";
 import { entriesOf, keysOf } from "./lmdb.ts";
 import { type Environment, lmdbCode, openEnvironment } from "./lmdb_environment.ts";
-import { isCutShort, unfitFile } from "./lmdb_file.ts";
+import { endsEarly, unfitFile } from "./lmdb_file.ts";
+import { brokenStructure } from "./lmdb_structure.ts";
 import { WriteBatch } from "./write_batch.ts";
+
+/** A daemon that lives may write in the midst of one look. */
+const LOOKS = 3;
+
+/** Whoever reads a page that is missing would be ended by the system. */
+function isBroken(path: string): boolean {
+  return Array.from({ length: LOOKS }).every(() => brokenStructure(path) !== undefined);
+}
 
 export class LmdbSnapshot implements Engine {
   readonly #environment: Environment;
@@ -20,7 +29,7 @@ export class LmdbSnapshot implements Engine {
       if (!statSync(path).isFile()) return fault("NO_FILE");
       const unfit = unfitFile(path);
       if (unfit !== undefined) return fault(unfit);
-      if (isCutShort(path)) return fault("CUT_SHORT");
+      if (endsEarly(path) && isBroken(path)) return fault("CUT_SHORT");
       return ok(new LmdbSnapshot(path, openEnvironment(path, true)));
     } catch (error) {
       return fault(lmdbCode(error));

@@ -1,6 +1,6 @@
 // Whether the tree in a file of LMDB's holds together, looked at before the library maps it: it trusts its pages, and one
 // damaged offset ends the process. Every page that the newest state of the file reaches is read once; values are not.
-// Nobody writes meanwhile. Invariant: nothing that was read is used as a place before it was found to be one.
+// Where somebody writes meanwhile it may find faults that there are not. Invariant: nothing that was read is used as a place before it was found to be one.
 
 import { closeSync, openSync, readSync } from "node:fs";
 
