@@ -121,15 +121,18 @@ export async function withCaller(
     return await work(caller);
   } catch (error) {
     if (!(error instanceof CallgateError)) throw error;
-    terminal.err(`callgate: ${error.message}\n${error.code === "lost" ? HINT_LOST : hintNone(error, reach)}`);
+    terminal.err(
+      `callgate: ${error.message}\n${error.code === "lost" ? HINT_LOST : hintNone(error.message, reach)}`,
+    );
     return error.code === "bad_call" || error.code === "too_large" ? EXIT.usage : EXIT.connection;
   } finally {
     await caller?.close();
   }
 }
 
-function hintNone({ code }: CallgateError, reach: Reach): string {
-  const to = code === "unreachable" ? addressOf(reach) : undefined;
+/** Behind the sentence of a first connection that failed. */
+export function hintNone(sentence: string, reach: Way): string {
+  const to = sentence.startsWith("unreachable:") ? addressOf(reach) : undefined;
   if (to === undefined || !("path" in to)) return "";
   return `  Does the broker run, and is ${visibleLine(JSON.stringify(to.path), 300)} its socket?\n`;
 }

@@ -3,7 +3,7 @@
 import type { Result } from "../base/faults.ts";
 import { listenOptionsOf, serveOverHttp } from "../roles/mcp/serve/http_front.ts";
 import { type RunningFront, serveOverStdio } from "../roles/mcp/serve/stdio_front.ts";
-import { addressOf, UsageFault } from "./call.ts";
+import { addressOf, hintNone, UsageFault } from "./call.ts";
 import { type Flags, textOf, type Words } from "./command_row.ts";
 import { packageVersion } from "./package_version.ts";
 import { type Dialogue, EXIT } from "./terminal.ts";
@@ -15,7 +15,7 @@ export async function runMcpServe(terminal: Dialogue, _: Words, flags: Flags): P
   const say = (sentence: string) => terminal.err(`callgate: ${sentence}\n`);
   const served = await start(flags, say);
   if (!served.ok) {
-    say(served.fault);
+    terminal.err(`callgate: ${served.fault}\n${hintNone(served.fault, flags)}`);
     return EXIT.connection;
   }
   let restore = (): void => undefined;

@@ -31,6 +31,8 @@ describeWith(["systemd-analyze", "unshare", "systemctl"], "what the units of an 
     readonly others: number;
   }
 
+  let probes = 0;
+
   /** Runs the insider in place of a unit's own program, with everything else as that unit has it. */
   async function insideOf(
     unit: string,
@@ -40,15 +42,17 @@ describeWith(["systemd-analyze", "unshare", "systemctl"], "what the units of an 
     const [name = "", type = ""] = unit.split(/(?=\.service$)/);
     const [template, instance] = name.split("@");
     const probe = instance === undefined ? "probe.service" : `probe@${instance}${type}`;
+    probes += 1;
+    const told = `probe-${probes}`; // the journal may still tell of the last one
     const units = "/etc/systemd/system";
     const from = instance === undefined ? `${units}/${unit}` : `${units}/${template}@${type}`;
     const to = instance === undefined ? `${units}/probe.service` : `${units}/probe@.service`;
-    const lines = `[Service]\\nType=oneshot\\nRestart=no\\nWatchdogSec=0\\nExecReload=\\nExecStart=\\nExecStart=${guest.node} ${script} ${paths.join(" ")}\\nSyslogIdentifier=probe\\n`;
+    const lines = `[Service]\\nType=oneshot\\nRestart=no\\nWatchdogSec=0\\nExecReload=\\nExecStart=\\nExecStart=${guest.node} ${script} ${paths.join(" ")}\\nSyslogIdentifier=${told}\\n`;
     await guest.must(
-      `cp ${from} ${to}; rm -rf ${units}/${probe}.d; mkdir -p ${units}/${probe}.d; cp ${units}/${unit}.d/*.conf ${units}/${probe}.d/ 2>/dev/null; printf '${lines}' > ${units}/${probe}.d/99-probe.conf; systemctl daemon-reload; journalctl --rotate --vacuum-time=1s -q`,
+      `cp ${from} ${to}; rm -rf ${units}/${probe}.d; mkdir -p ${units}/${probe}.d; cp ${units}/${unit}.d/*.conf ${units}/${probe}.d/ 2>/dev/null; printf '${lines}' > ${units}/${probe}.d/99-probe.conf; systemctl daemon-reload`,
     );
     await guest.must(`systemctl start ${probe}`);
-    const out = await guest.until(`journalctl -t probe -o cat`, (text) => text.includes('"uid"'));
+    const out = await guest.until(`journalctl -t ${told} -o cat`, (text) => text.includes('"uid"'));
     const line = out.split("\n").find((one) => one.includes('"uid"')) ?? "";
     return JSON.parse(line) as Told;
   }

@@ -223,7 +223,11 @@ describe("callgate mcp serve", () => {
     const scene = await Scene.open();
     const socket = scene.daemon.socket("agent");
     const asked: readonly (readonly [number, RegExp, readonly string[]])[] = [
-      [1, /unreachable: no connection to the broker \(ENOENT\)/, ["--socket", `${socket}x`]],
+      [
+        1,
+        /unreachable: no connection to the broker \(ENOENT\)\n {2}Does the broker run, and is "[^"]+" its socket\?/,
+        ["--socket", `${socket}x`],
+      ],
       [2, /--http needs --token-file/, ["--socket", socket, "--http", "127.0.0.1:0"]],
       [2, /--token-file goes with --http/, ["--socket", socket, "--token-file", "x"]],
       [2, /--http takes 127\.0\.0\.1:PORT/, ["--socket", socket, "--http", "0.0.0.0:1", "--token-file", "x"]],
