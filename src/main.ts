@@ -40,8 +40,8 @@ const STATUS_EVERY_MS = 5000;
 /** Calls that had not ended when the daemon stopped. */
 type Stopped = { readonly unfinished: number };
 
-/** Runs the daemon until a signal ends it. Resolves with its exit status; everything logged is out by then. */
-export async function serve(configPath: string): Promise<number> {
+/** Runs the daemon until a signal ends it; `version` is the program's. Resolves with its exit status; everything logged is out by then. */
+export async function serve(configPath: string, version: string): Promise<number> {
   const sink = openLog({
     level: "info",
     fd: 1,
@@ -49,7 +49,7 @@ export async function serve(configPath: string): Promise<number> {
   });
   reportFaults(sink);
   try {
-    return await new Daemon(sink, resolve(configPath)).run();
+    return await new Daemon(sink, resolve(configPath), version).run();
   } finally {
     sink.flush();
   }
@@ -72,6 +72,7 @@ function reportFaults(sink: LogSink): void {
 class Daemon {
   readonly #sink: LogSink;
   readonly #path: string;
+  readonly #version: string;
   #notifier: Notifier | undefined;
   #libc: Libc | undefined;
   #config: Config | undefined;
@@ -81,9 +82,10 @@ class Daemon {
   #broker: Broker | undefined;
   #stopping = false;
 
-  constructor(sink: LogSink, path: string) {
+  constructor(sink: LogSink, path: string, version: string) {
     this.#sink = sink;
     this.#path = path;
+    this.#version = version;
   }
 
   async run(): Promise<number> {
@@ -149,6 +151,7 @@ class Daemon {
     else returning.open();
     this.#sink.log("info", "daemon.ready", {
       pid: process.pid,
+      version: this.#version,
       sockets: config.socketsDir,
       roles: [...config.policy.roles.keys()],
       policy: config.policy.version,
@@ -194,6 +197,7 @@ class Daemon {
       loadConditions: loadConditionCompiler,
       requestReload: () => this.#reload(),
       processFigures: () => watch.read(),
+      version: this.#version,
     });
   }
 

@@ -49,6 +49,8 @@ export interface BrokerEffects {
   readonly loadConditions: () => Promise<ConditionCompiler>;
   /** Reads the config again and calls `reload` or `reloadRefused`; the answer says why it was refused. */
   readonly requestReload: () => Promise<string | undefined>;
+  /** Of the program, for operators. */
+  readonly version?: string;
   /** What the process takes, for operators who ask; left out: all of it is 0. */
   readonly processFigures?: () => ProcessFigures;
 }

@@ -69,6 +69,8 @@ export interface Core {
   readonly loadConditions: () => Promise<ConditionCompiler>;
   /** Asks the host to read the config again; says what came of it. */
   readonly requestReload: () => Promise<string | undefined>;
+  /** Of the program. */
+  readonly version?: string;
   runtime: Runtime;
   /**
    * On the way to the end. What is asked now is `refused`; or `left`, unanswered, for the daemon that comes next on the same

@@ -9,6 +9,7 @@ import { UsageFault } from "./call.ts";
 import { type Flags, textOf } from "./command_row.ts";
 import { examineDaemon, type OperatorSocket } from "./doctor_daemon.ts";
 import { withoutSystemd } from "./doctor_remedies.ts";
+import { packageVersion } from "./package_version.ts";
 import type { Look, Tone } from "./paint.ts";
 import { withProgress } from "./progress.ts";
 import { type Dialogue, EXIT, jsonLine, lookOf } from "./terminal.ts";
@@ -59,7 +60,12 @@ export async function doctor(
     const at = (step: string) => progress.at(`doctor: ${step}`);
     const machine = await examineMachine({ config, user, connector }, terminal.nowMs(), at);
     at("the daemon");
-    const daemon = await examineDaemon({ ...machine, socket: textOf(flags, "socket"), config });
+    const daemon = await examineDaemon({
+      ...machine,
+      socket: textOf(flags, "socket"),
+      config,
+      version: packageVersion(),
+    });
     const all = [...machine.examined, daemon];
     return machine.systemd ? all : withoutSystemd(all);
   });

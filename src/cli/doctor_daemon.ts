@@ -32,6 +32,8 @@ export interface DaemonQuestion {
   readonly policy: string | undefined;
   /** For the command lines that are told. */
   readonly config: string;
+  /** Of this program. */
+  readonly version: string;
 }
 
 const CHECK = "daemon";
@@ -45,12 +47,16 @@ export async function examineDaemon(question: DaemonQuestion): Promise<Examined>
   if (path === undefined) return examined("", [unasked(question)]);
   const asked = await ask(path);
   if ("status" in asked) {
-    const summary = `answers on ${visibleLine(path)}: up ${span(asked.status.uptime_ms)}, policy ${visibleLine(asked.status.policy.slice(0, 12))}`;
+    const summary = `answers on ${visibleLine(path)}: ${versionOf(asked.status)}up ${span(asked.status.uptime_ms)}, policy ${visibleLine(asked.status.policy.slice(0, 12))}`;
     return examined(summary, findingsOf(asked.status, question, path));
   }
   return examined("", [
     living === "none" && asked.kind === "unreachable" ? gone(path, question) : silent(path, asked, living),
   ]);
+}
+
+function versionOf({ version }: Status): string {
+  return version === undefined || version === null ? "" : `version ${visibleLine(version, 64)}, `;
 }
 
 function examined(summary: string, findings: readonly Finding[]): Examined {
@@ -172,7 +178,8 @@ const STORE_WORDS: Readonly<Record<string, string>> = {
   stalled: "the store has been writing for too long",
 };
 
-function findingsOf(status: Status, { policy, config }: DaemonQuestion, path: string): readonly Finding[] {
+function findingsOf(status: Status, question: DaemonQuestion, path: string): readonly Finding[] {
+  const { policy, config } = question;
   const to = `--socket ${shellWord(path)}`;
   const frozen = (status.roles ?? []).filter((role) => role.frozen || (role.frozen_sessions ?? 0) > 0);
   const { pending_approvals: waiting = 0, unknown_calls: unknown = 0, store } = status;
@@ -186,6 +193,7 @@ function findingsOf(status: Status, { policy, config }: DaemonQuestion, path: st
           mend: ["df -h  # make room, at least 8 MiB; it recovers by itself"],
         }),
     staleness(status, policy, config, to),
+    otherVersion(status, question),
     unknown === 0
       ? undefined
       : warningFinding({
@@ -212,6 +220,17 @@ function findingsOf(status: Status, { policy, config }: DaemonQuestion, path: st
         }),
   ];
   return found.filter((one) => one !== undefined);
+}
+
+/** An upgrade that waits for a restart. */
+function otherVersion({ version }: Status, { version: own }: DaemonQuestion): Finding | undefined {
+  if (version === undefined || version === null || version === own) return undefined;
+  return warningFinding({
+    code: "daemon_version",
+    what: `the daemon is of version ${visibleLine(version, 64)}, this program of ${own}`,
+    why: "what was mended between them is in force after a restart only",
+    mend: ["systemctl restart callgate"],
+  });
 }
 
 function staleness(

@@ -5,9 +5,10 @@
 import { join, resolve } from "node:path";
 import { visibleLine } from "../base/display.ts";
 import type { Result } from "../base/faults.ts";
+import type { InstalledConfig } from "../base/installed_config.ts";
 import { UsageFault } from "./call.ts";
 import { type Flags, textOf, type Words } from "./command_row.ts";
-import { type InstalledConfig, type InstallHost, isInstalled, requestOf } from "./install_choice.ts";
+import { type InstallHost, isInstalled, requestOf } from "./install_choice.ts";
 import { stepsAfter } from "./install_next.ts";
 import { dropInPath, type InstallFile, type InstallRequest, planInstall } from "./install_plan.ts";
 import { type RunStep, runSteps, stepsText } from "./install_steps.ts";

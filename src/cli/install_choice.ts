@@ -4,24 +4,15 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { visible, visibleLine } from "../base/display.ts";
+import type { InstalledConfig } from "../base/installed_config.ts";
 import { parseRootOption, ROOT_OPTION_SYNTAX } from "../roles/files/root_option.ts";
 import type { FilesRoot } from "../roles/files/roots.ts";
 import { UsageFault } from "./call.ts";
 import { type Flags, textOf, type Words } from "./command_row.ts";
-import type { InstalledRole, InstallRequest } from "./install_plan.ts";
+import type { InstallRequest } from "./install_plan.ts";
 import { parseServerFile } from "./mcp_server_entry.ts";
 import { type Program, USUAL_PROGRAM } from "./systemd_sandbox.ts";
 import { directoryOf, type Places } from "./systemd_units.ts";
-
-/** Of the config, as the host reads it. */
-export interface InstalledConfig {
-  readonly path: string;
-  readonly socketsDir: string;
-  readonly stateDir: string;
-  readonly drainTimeoutMs: number;
-  readonly schemaDirs: readonly string[];
-  readonly roles: readonly InstalledRole[];
-}
 
 /** What the installer looks at on the machine. */
 export interface InstallHost {

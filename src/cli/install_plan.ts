@@ -1,6 +1,7 @@
 // What `callgate install` puts onto a machine for one config, as values: files with their texts, and the units to enable.
 // Invariant: every role of the config has its socket unit, and no other has one.
 
+import type { InstalledRole } from "../base/installed_config.ts";
 import type { FilesRoot } from "../roles/files/roots.ts";
 import { filesPrefix } from "./init_files.ts";
 import { daemonDropIn, filesDropIn, type McpGiven, mcpDropIn, socketDropIn } from "./systemd_drop_ins.ts";
@@ -8,16 +9,6 @@ import { systemUnits } from "./systemd_files.ts";
 import { directories, OWN_USERS, type RoleUsers, roleUsers } from "./systemd_identity.ts";
 import { consoleUserUnit, type Places, USER, USER_PREFIX } from "./systemd_units.ts";
 import { section, unitText } from "./systemd_words.ts";
-
-/** Of a config, what an installer has to know; program.ts has the host read it. */
-export interface InstalledRole {
-  readonly name: string;
-  readonly users: readonly string[];
-  readonly groups: readonly string[];
-  readonly group: string | undefined;
-  readonly mode: number;
-  readonly provides: readonly string[];
-}
 
 export interface InstallRequest {
   readonly places: Places;

@@ -74,7 +74,7 @@ const SERVE_ROW: CommandRow = {
   reaches: false,
   run: async () => {
     const { serve } = await import("../main.ts");
-    return (_, __, flags) => serve(String(flags["config"]));
+    return (_, __, flags) => serve(String(flags["config"]), packageVersion());
   },
   options: [{ flags: "--config <file>", about: "the config, in TOML", required: true }],
   exits: { 0: "a signal ended it", 70: "a fault of its own, which its log tells", 78: "it could not start" },

@@ -16,6 +16,7 @@ export function statusText(value: unknown, _: number, look: Look = PLAIN): strin
   const lines = labelledLines(
     [
       ["as role", status.role],
+      ["version", status.version ?? undefined],
       ["up", `${span(status.uptime_ms)}${status.draining ? ", draining" : ""}`],
       [
         "policy",

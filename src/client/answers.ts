@@ -228,6 +228,7 @@ export interface Status {
   readonly policy_stale: boolean;
   readonly uptime_ms: number;
   /** From here on: for operators. */
+  readonly version?: string | null;
   readonly policy_stale_because?: string | null;
   readonly running_calls?: number;
   readonly tools?: number;

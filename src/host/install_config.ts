@@ -3,33 +3,13 @@
 
 import { dirname, join, resolve } from "node:path";
 import { fault, ok, type Result } from "../base/faults.ts";
+import type { InstalledConfig, InstalledRole } from "../base/installed_config.ts";
 import { loadConditionCompiler } from "../policy/conditions.ts";
 import { compileArgumentsSchema } from "../policy/schema.ts";
 import { compileConfig } from "./config.ts";
 import type { ConfigFault } from "./config_faults.ts";
 import { CONFIG_BYTES_MAX, readText } from "./config_files.ts";
 import type { Identities } from "./config_identities.ts";
-
-export interface InstalledRole {
-  readonly name: string;
-  /** Names of users and groups that may connect, as far as the config has names; a number is left out. */
-  readonly users: readonly string[];
-  readonly groups: readonly string[];
-  /** Of its socket: a name or a number; undefined: the daemon's own group. */
-  readonly group: string | undefined;
-  readonly mode: number;
-  readonly provides: readonly string[];
-}
-
-export interface InstalledConfig {
-  /** Absolute, as are the others. */
-  readonly path: string;
-  readonly socketsDir: string;
-  readonly stateDir: string;
-  readonly drainTimeoutMs: number;
-  readonly schemaDirs: readonly string[];
-  readonly roles: readonly InstalledRole[];
-}
 
 /** Numbers that no config writes down: names that are not looked up get them, in the order in which they come. */
 const FIRST_STAND_IN = 3_000_000_000;

@@ -19,6 +19,8 @@ import {
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Examined } from "../../src/base/findings.ts";
+import { examineDaemon } from "../../src/cli/doctor_daemon.ts";
+import { packageVersion } from "../../src/cli/package_version.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import { connect } from "../../src/library.ts";
 import { openEnvironment } from "../../src/store/lmdb_environment.ts";
@@ -308,6 +310,23 @@ describe("callgate doctor, looking into the store,", () => {
 });
 
 describe("callgate doctor, asking a daemon that runs,", () => {
+  it("has another version than the program that is installed: an upgrade waits for a restart", async () => {
+    const { place } = await Daemon.start(ECHO);
+    const asked = {
+      socket: place.socket("operator"),
+      operators: [],
+      living: "unseen",
+      activated: false,
+    } as const;
+    const about = { ...asked, policy: undefined, config: place.config };
+    const { findings } = await examineDaemon({ ...about, version: "9.9.9" });
+    expect(findings).toMatchObject([
+      { code: "daemon_version", severity: "warning", mend: ["systemctl restart callgate"] },
+    ]);
+    expect(findings[0]?.what).toMatch(/^the daemon is of version \d+\.\d+\.\d+, this program of 9\.9\.9$/);
+    expect((await examineDaemon({ ...about, version: packageVersion() })).findings).toEqual([]);
+  });
+
   it("says that its config was changed since, and that a bad one was refused", async () => {
     const daemon = await Daemon.start(ECHO);
     appendFileSync(daemon.place.config, "# changed\n");

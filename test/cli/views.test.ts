@@ -280,6 +280,7 @@ describe("callgate status", () => {
     role: "operator",
     draining: false,
     policy: "ab".repeat(32),
+    version: "1.2.3",
     policy_stale: true,
     policy_stale_because: `line 3: ${ATTACK}`,
     uptime_ms: 7_500_000,
@@ -314,6 +315,7 @@ describe("callgate status", () => {
     expect(desk.out_).toMatch(
       /^unknown +1 call with an unknown outcome \(callgate calls list --state unknown\)$/m,
     );
+    expect(desk.out_).toMatch(/^version +1\.2\.3$/m);
     expect(desk.out_).toMatch(/^policy +abababababab, 1 tool, 2 grants, STALE$/m);
     expect(desk.out_).toMatch(/^agent +1 +2 +0 +internal, untrusted, FROZEN$/m);
   });

@@ -41,6 +41,7 @@ function status(core: Core, call: BuiltinCall): BuiltinOutcome {
     : null;
   return shown({
     ...own,
+    version: core.version ?? null,
     policy_stale_because: stale ?? null,
     running_calls: core.live.running,
     pending_approvals: core.approvals.pending,
