@@ -10,7 +10,7 @@ import { Connection, type Receiver } from "../session/connection.ts";
 import { type Admission, admit, type PeerCredentials } from "../session/peer.ts";
 import { type Held, Quota } from "../session/quota.ts";
 import { SessionTable } from "../session/sessions.ts";
-import type { Store, StoreCondition } from "../store/port.ts";
+import type { Store } from "../store/port.ts";
 import { HOST } from "../store/records.ts";
 import { encodeFrame } from "../wire/frame.ts";
 import type { JsonString } from "../wire/json_string.ts";
@@ -19,6 +19,7 @@ import { callFault, internalMessage, MAY_HAVE_RUN } from "./answer.ts";
 import { Approvals } from "./approvals.ts";
 import { expectsAnswer, finishIfIdle, forgetAskers, remindAskers } from "./asking.ts";
 import { AuditTrail } from "./audit_trail.ts";
+import { type BrokerState, stateOf } from "./broker_state.ts";
 import { loadBuiltins } from "./builtin/table.ts";
 import { type Core, putInForce, roleOf } from "./core.ts";
 import { Definitions } from "./definitions.ts";
@@ -57,15 +58,6 @@ export interface BrokerEffects {
 
 const NO_FIGURES: ProcessFigures = { residentBytes: 0, heapBytes: 0, cpuSeconds: 0, loopDelayMaxMs: 0 };
 const CHECKPOINT_EVERY_MS = 3_600_000;
-
-export interface BrokerState {
-  readonly policy: Policy;
-  readonly stale: string | undefined;
-  readonly store: StoreCondition;
-  readonly runningCalls: number;
-  readonly pendingApprovals: number;
-  readonly frozenRoles: readonly string[];
-}
 
 export type Holding = Readonly<Record<Held, number>> & { readonly role: string };
 
@@ -248,15 +240,7 @@ export class Broker {
   }
 
   state(): BrokerState {
-    const { runtime, store, live, approvals, sessions } = this.#core;
-    return {
-      policy: runtime.policy,
-      stale: runtime.stale,
-      store: store.condition,
-      runningCalls: live.running,
-      pendingApprovals: approvals.pending,
-      frozenRoles: [...runtime.policy.roles.keys()].filter((role) => sessions.isFrozen(role)),
-    };
+    return stateOf(this.#core);
   }
 
   /** Drops every connection. */

@@ -2,7 +2,7 @@
 
 import { visibleLine } from "../base/display.ts";
 import { counted } from "../base/json_text.ts";
-import type { BrokerState } from "../broker/broker.ts";
+import type { BrokerState } from "../broker/broker_state.ts";
 
 const POLICY_CHARS = 12;
 const WHY_CHARS_MAX = 200;
