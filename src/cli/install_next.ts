@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { type GivenProgram, givenPrograms } from "./install_given.ts";
 import { type InstallRequest, identitiesOf } from "./install_plan.ts";
 import type { Step } from "./install_steps.ts";
 import { enabledUnits } from "./install_write.ts";
@@ -14,7 +15,9 @@ export function stepsAfter(
   isChanged: (socket: string) => boolean,
 ): readonly Step[] {
   const at = root === "/" ? [] : [`--root=${root}`];
-  const units = [...socketsOf(request), "callgate.service", ...programsOf(request)];
+  const programs = givenPrograms(root, request);
+  const services = programs.map(({ unit }) => unit);
+  const units = [...socketsOf(request), "callgate.service", ...services];
   const users: Step = { why: "Make the users:", words: ["systemd-sysusers", ...at] };
   const directories = ["systemd-tmpfiles", "--create", ...at, "/etc/tmpfiles.d/callgate.conf"];
   const { users: made, groups, members } = identitiesOf(request);
@@ -22,14 +25,14 @@ export function stepsAfter(
     ...(made.length + groups.length + members.length > 0 ? [users] : []),
     ...strangersOf(members),
     { why: "Make the directories:", words: directories },
-    ...(root === "/" ? servedOf(request) : []),
-    ...accessOf(root, request),
+    ...(root === "/" ? servedOf(programs) : []),
+    ...accessOf(root, programs),
     ...(root === "/" ? [...ended(request), RELOAD] : []),
     {
       why: "Enable the sockets, the broker and the programs:",
       words: ["systemctl", ...at, "enable", ...units],
     },
-    ...(root === "/" ? [started(request, isChanged)] : []),
+    ...(root === "/" ? [started(request, services, isChanged)] : []),
   ];
 }
 
@@ -37,13 +40,6 @@ const RELOAD: Step = { why: "Have systemd read the units:", words: ["systemctl",
 
 function socketsOf({ roles }: InstallRequest): readonly string[] {
   return roles.map(({ name }) => `callgate-role@${name}.socket`);
-}
-
-function programsOf({ files, mcp }: InstallRequest): readonly string[] {
-  return [
-    ...[...files.keys()].map((role) => `callgate-files@${role}.service`),
-    ...[...mcp.keys()].map((role) => `callgate-mcp@${role}.service`),
-  ];
 }
 
 function strangersOf(members: ReturnType<typeof identitiesOf>["members"]): readonly Step[] {
@@ -56,8 +52,8 @@ function strangersOf(members: ReturnType<typeof identitiesOf>["members"]): reado
 }
 
 /** What a provider serves and is not there, but for homes, which are somebody's. */
-function servedOf({ files }: InstallRequest): readonly Step[] {
-  return [...files].flatMap(([role, roots]) =>
+function servedOf(programs: readonly GivenProgram[]): readonly Step[] {
+  return programs.flatMap(({ role, roots }) =>
     roots
       .filter(({ path }) => !existsSync(path) && !HOMES.test(path))
       .map(({ path }) => {
@@ -71,9 +67,9 @@ function servedOf({ files }: InstallRequest): readonly Step[] {
 const HOMES = /^\/(?:home|root|run\/user)(?:\/|$)/;
 
 /** Nobody's rights are changed by an installer. */
-function accessOf(root: string, { files }: InstallRequest): readonly Step[] {
+function accessOf(root: string, programs: readonly GivenProgram[]): readonly Step[] {
   const why = "Let the provider at what it serves (not done by --now):";
-  return [...files].flatMap(([role, roots]) =>
+  return programs.flatMap(({ role, roots }) =>
     roots
       .filter(({ path }) => existsSync(join(root, path)))
       .map(({ path, writable }) => {
@@ -100,9 +96,13 @@ function ended({ roles }: InstallRequest): readonly Step[] {
  * change are named behind it: it stops, they are made anew, and it starts. The others stay open all the time, and what
  * comes meanwhile waits in them.
  */
-function started(request: InstallRequest, isChanged: (socket: string) => boolean): Step {
+function started(
+  request: InstallRequest,
+  services: readonly string[],
+  isChanged: (socket: string) => boolean,
+): Step {
   const sockets = socketsOf(request).filter((socket) => isChanged(socket) && isListening(request, socket));
-  const words = ["systemctl", "restart", "callgate.service", ...sockets, ...programsOf(request)];
+  const words = ["systemctl", "restart", "callgate.service", ...sockets, ...services];
   return { why: "Start them, or start them anew; no request is lost:", words };
 }
 

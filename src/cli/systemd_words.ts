@@ -19,6 +19,12 @@ export function pathWord(path: string): string {
   return word(path);
 }
 
+/** What `pathWord` has written. */
+export function readPathWord(written: string): string {
+  const plain = written.startsWith('"') ? written.slice(1, -1).replaceAll(/\\(["\\])/g, "$1") : written;
+  return plain.replaceAll("%%", "%");
+}
+
 function word(text: string): string {
   const escaped = text.replaceAll("%", "%%").replaceAll(INSTANCE, "%i").replaceAll(CREDENTIALS, "%d");
   if (/^[A-Za-z0-9_@%$+=:,./-]+$/.test(escaped)) return escaped;

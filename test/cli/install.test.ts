@@ -162,6 +162,14 @@ it("done again it changes nothing, and what was given to a role stays", async ()
   expect(text(`${UNITS}/callgate-files@files.service.d/50-callgate.conf`)).toContain("/srv/docs");
 });
 
+it("what a role was given before is named again where it is enabled, and what it serves where rights are told of", async () => {
+  mkdirSync(join(root, "srv/no tes"), { recursive: true });
+  await run({ files: ["files=rw:/srv/no tes"] });
+  const { out } = await run();
+  expect(out).toMatch(/systemctl --root=\S+ enable .* callgate-files@files\.service\n/);
+  expect(out).toContain("setfacl -R -m u:callgate-files:rwX '/srv/no tes'\n");
+});
+
 it("what somebody has changed by hand is kept and told of, until it is forced", async () => {
   await run();
   appendFileSync(join(root, UNITS, "callgate.service"), "# mine\n");

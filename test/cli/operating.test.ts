@@ -328,7 +328,7 @@ describe("an operator's commands", () => {
     const ran = await as("operator", "status");
     expect(ran).toMatchObject({ status: 0, err: "" });
     expect(ran.out).toMatch(
-      /^as role +operator\nup +\d.*\npolicy +[0-9a-f]{12}, 3 tools, 7 grants, in force\n/,
+      /^as role +operator\nversion +\d+\.\d+\.\d+\nup +\d.*\npolicy +[0-9a-f]{12}, 3 tools, 7 grants, in force\n/,
     );
     expect(ran.out).toMatch(/\nquestions +none wait\n/);
     expect(ran.out).toMatch(/\nROLE +CONNECTIONS +ASKING +SERVING +TAINT\nagent +0 +0 +0 +/);
@@ -524,7 +524,7 @@ describe("callgate tail", () => {
     expect(ran).toMatchObject({ status: 0, err: "" });
     expect(out).toHaveLength(daemon.lines.length + 3);
     const ready = daemon.lines.findIndex(({ event }) => event === "daemon.ready");
-    expect(out[ready]).toMatch(/^\d\d:\d\d:\d\d\.\d{3} INFO {2}daemon\.ready +pid=\d+ sockets=/);
+    expect(out[ready]).toMatch(/^\d\d:\d\d:\d\d\.\d{3} INFO {2}daemon\.ready +pid=\d+ version=\S+ sockets=/);
     expect(out.at(-3)).toMatch(/WARN {2}x +a=\\u\{1b\}\[2J$/);
     expect(out.at(-2)).toBe("no json \\u{1b}[2J");
   });

@@ -14,7 +14,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packagedFiles, USUAL_PLACES } from "../../src/cli/systemd_files.ts";
 import { daemonUnit } from "../../src/cli/systemd_units.ts";
-import { commandWord, INSTANCE, pathWord } from "../../src/cli/systemd_words.ts";
+import { commandWord, INSTANCE, pathWord, readPathWord } from "../../src/cli/systemd_words.ts";
 import { describeWith } from "../needs.ts";
 
 const execute = promisify(execFile);
@@ -56,6 +56,13 @@ describe("a word of a unit", () => {
   it("has the template's instance where that is meant", () => {
     expect(commandWord(`/x/${INSTANCE}.sock`)).toBe("/x/%i.sock");
   });
+
+  it.each(["/srv/docs", "/srv/a b%", "/srv/%i", '/srv/a"b\\c', "/srv/100%% sure"])(
+    "of the path %s is read again",
+    (path) => {
+      expect(readPathWord(pathWord(path))).toBe(path);
+    },
+  );
 
   it("of a path with a space is quoted", () => {
     expect(pathWord("/srv/a b%")).toBe('"/srv/a b%%"');
