@@ -225,7 +225,6 @@ callgate connector secret --to /etc/callgate/%i.secret, and name it among the co
 }
 
 /** Found as `callgate-ROLE` among the machine's programs. */
-/** Found as `callgate-ROLE` among the machine's programs. */
 export function programTemplate(places: Places): string {
   return roleUnit(places, {
     about: `A program of your own as role %i: it is started as callgate-ROLE, in /usr/local/bin or elsewhere in the path; a drop-in (systemctl

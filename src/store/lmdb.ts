@@ -134,7 +134,6 @@ export class LmdbEngine implements Engine {
   }
 }
 
-/** A range as the library has it. */
 /** The library hands out copies, of keys too. */
 export function entriesOf(environment: Environment, range: KeyRange): readonly Entry[] {
   const entries: Entry[] = [];
