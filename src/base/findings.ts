@@ -56,8 +56,3 @@ export function worstOf(findings: readonly Finding[]): Severity | "ok" {
   );
   return worst === "note" ? "ok" : worst;
 }
-
-/** One word of a command line, for a shell to take as it is. */
-export function shellWord(text: string): string {
-  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}

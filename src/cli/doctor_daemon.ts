@@ -6,10 +6,10 @@ import {
   errorFinding,
   type Finding,
   noteFinding,
-  shellWord,
   unseenFinding,
   warningFinding,
 } from "../base/findings.ts";
+import { shellWord } from "../base/shell_word.ts";
 import { span } from "../base/time_text.ts";
 import type { Status } from "../client/answers.ts";
 import { connect } from "../client/caller.ts";

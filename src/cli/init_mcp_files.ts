@@ -3,6 +3,7 @@
 // arguments, variables and headers of servers stand in the servers' own files, which nobody else may read, and nowhere else.
 
 import { join } from "node:path";
+import { shellWord } from "../base/shell_word.ts";
 import { type Choice, OPERATOR_ROLE, type Program } from "./init_choice.ts";
 import type { Planned } from "./init_write.ts";
 import { type McpServerReach, serverFileText } from "./mcp_server_entry.ts";
@@ -77,11 +78,6 @@ finish
 function commandWords(reach: McpServerReach): string {
   if (reach.kind === "url") return "";
   return ` --hide mcp --hide state --hide callgate.toml --hide ${START_SCRIPT}${reach.cwd === undefined ? ' --cwd "$HOME"' : ""}`;
-}
-
-/** In single quotes nothing means anything to a shell but the quote itself. */
-export function shellWord(text: string): string {
-  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** In the form that the client's file has. */

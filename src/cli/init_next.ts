@@ -2,17 +2,11 @@
 
 import { join, relative } from "node:path";
 import { visible } from "../base/display.ts";
+import { shellWord } from "../base/shell_word.ts";
 import { type Choice, OPERATOR_ROLE, type Program, USER_PREFIX } from "./init_choice.ts";
 import { OPERATORS_GROUP } from "./init_config.ts";
 import { filesPrefix } from "./init_files.ts";
-import {
-  CLIENT_ENTRY,
-  clientEntry,
-  operatorSocket,
-  START_SCRIPT,
-  serverFile,
-  shellWord,
-} from "./init_mcp_files.ts";
+import { CLIENT_ENTRY, clientEntry, operatorSocket, START_SCRIPT, serverFile } from "./init_mcp_files.ts";
 import { rootOption } from "./systemd_drop_ins.ts";
 
 export interface NextHost {

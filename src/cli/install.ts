@@ -2,6 +2,7 @@
 // with them it says, or does (--now). Idempotent: what is right already is not touched, and what somebody has changed by
 // hand stays, and is told of.
 
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { visibleLine } from "../base/display.ts";
 import type { Result } from "../base/faults.ts";
@@ -13,6 +14,7 @@ import { stepsAfter } from "./install_next.ts";
 import { dropInPath, type InstallFile, type InstallRequest, planInstall } from "./install_plan.ts";
 import { type RunStep, runSteps, stepsText } from "./install_steps.ts";
 import { installedFiles, removeInstalled, type Standing, standingOf, writeMarked } from "./install_write.ts";
+import { isInHomes } from "./systemd_sandbox.ts";
 import { CONFIG_DIRECTORY } from "./systemd_units.ts";
 import { EXIT, type Terminal } from "./terminal.ts";
 
@@ -88,7 +90,8 @@ function refuseConfig(
 ): number {
   for (const { line, column, message } of faults)
     terminal.err(`${path}:${line}:${column}: ${visibleLine(message, 1000)}\n`);
-  terminal.err("callgate: nothing was written: the config has a mistake\n");
+  const hint = existsSync(path) ? "" : ": `callgate init --systemd` makes one";
+  terminal.err(`callgate: nothing was written, since the config can't be used${hint}\n`);
   return EXIT.failed;
 }
 
@@ -153,7 +156,7 @@ function notesOf({ places, files }: InstallRequest, host: InstallHost): readonly
   const source = isInstalled(host.script)
     ? []
     : [`this callgate runs from its source, so the units name ${places.program.script}: install it there`];
-  const homes = [...files.values()].flat().filter(({ path }) => /^\/(?:home|root)(?:\/|$)/.test(path));
+  const homes = [...files.values()].flat().filter(({ path }) => isInHomes(path));
   return [
     ...source,
     ...homes.map(

@@ -11,7 +11,7 @@ import { UsageFault } from "./call.ts";
 import { type Flags, textOf, type Words } from "./command_row.ts";
 import type { InstallRequest } from "./install_plan.ts";
 import { parseServerFile } from "./mcp_server_entry.ts";
-import { type Program, USUAL_PROGRAM } from "./systemd_sandbox.ts";
+import { isInHomes, type Program, USUAL_PROGRAM } from "./systemd_sandbox.ts";
 import { directoryOf, type Places } from "./systemd_units.ts";
 
 /** What the installer looks at on the machine. */
@@ -23,7 +23,6 @@ export interface InstallHost {
   readonly isUser: (name: string) => boolean;
 }
 
-const HOMES = /^\/(?:home|root|run\/user)(?:\/|$)/;
 const STOP_SECONDS_MIN = 60;
 /** For what comes after the drain: the last answers, the store. */
 const AFTER_DRAIN_SECONDS = 20;
@@ -58,7 +57,7 @@ function placesOf(config: InstalledConfig, host: InstallHost): Places {
   const all = [path, socketsDir, stateDir, ...schemaDirs, program.node, program.script];
   for (const one of all) plainPath(one);
   for (const one of [path, stateDir, program.node, program.script]) {
-    if (HOMES.test(one))
+    if (isInHomes(one))
       throw new UsageFault(
         `${shown(one)} is in a home directory, where the services' users don't get: move it`,
       );

@@ -6,6 +6,7 @@ import { type GivenProgram, givenPrograms } from "./install_given.ts";
 import { type InstallRequest, identitiesOf } from "./install_plan.ts";
 import type { Step } from "./install_steps.ts";
 import { enabledUnits } from "./install_write.ts";
+import { isInHomes } from "./systemd_sandbox.ts";
 import { USER_PREFIX } from "./systemd_units.ts";
 
 /** `isChanged`: that socket has another unit than before. What was done already may be done again. */
@@ -55,7 +56,7 @@ function strangersOf(members: ReturnType<typeof identitiesOf>["members"]): reado
 function servedOf(programs: readonly GivenProgram[]): readonly Step[] {
   return programs.flatMap(({ role, roots }) =>
     roots
-      .filter(({ path }) => !existsSync(path) && !HOMES.test(path))
+      .filter(({ path }) => !existsSync(path) && !isInHomes(path))
       .map(({ path }) => {
         const user = `${USER_PREFIX}${role}`;
         const words = ["install", "-d", "-m", "0750", "-o", user, "-g", user, path];
@@ -63,8 +64,6 @@ function servedOf(programs: readonly GivenProgram[]): readonly Step[] {
       }),
   );
 }
-
-const HOMES = /^\/(?:home|root|run\/user)(?:\/|$)/;
 
 /** Nobody's rights are changed by an installer. */
 function accessOf(root: string, programs: readonly GivenProgram[]): readonly Step[] {

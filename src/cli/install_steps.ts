@@ -2,6 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { shellWord } from "../base/shell_word.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface Step {
@@ -48,8 +49,4 @@ export async function runCommand([program = "", ...words]: readonly string[]): P
   } catch {
     return 127; // there is no such program
   }
-}
-
-function shellWord(text: string): string {
-  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

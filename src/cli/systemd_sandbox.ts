@@ -22,6 +22,11 @@ export const USUAL_PROGRAM: Program = {
   directories: ["/usr/lib/node_modules/callgate"],
 };
 
+/** Whether a path is in somebody's home, where services do not get (`ProtectHome=`). */
+export function isInHomes(path: string): boolean {
+  return /^\/(?:home|root|run\/user)(?:\/|$)/.test(path);
+}
+
 /** Empty, root's, and made by tmpfiles.d: mount points are made in it, and no file is. */
 export const ROOT_DIRECTORY = "/run/callgate-root";
 

@@ -9,10 +9,10 @@ import {
   errorFinding,
   type Finding,
   noteFinding,
-  shellWord,
   unseenFinding,
   warningFinding,
 } from "../base/findings.ts";
+import { shellWord } from "../base/shell_word.ts";
 import type { RolePolicy } from "../policy/policy.ts";
 import type { Place } from "./doctor_place.ts";
 import { barrier, WANTED } from "./doctor_users.ts";

@@ -7,10 +7,10 @@ import {
   type Examined,
   errorFinding,
   type Finding,
-  shellWord,
   unseenFinding,
   warningFinding,
 } from "../base/findings.ts";
+import { shellWord } from "../base/shell_word.ts";
 import { unread } from "./doctor_config.ts";
 import type { Place } from "./doctor_place.ts";
 import { errnoCode } from "./trusted_paths.ts";

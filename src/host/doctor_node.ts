@@ -5,14 +5,8 @@ import { mkdtempSync, readFileSync, readlinkSync, rmSync, statSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { visibleLine } from "../base/display.ts";
-import {
-  type Examined,
-  errorFinding,
-  type Finding,
-  noteFinding,
-  shellWord,
-  warningFinding,
-} from "../base/findings.ts";
+import { type Examined, errorFinding, type Finding, noteFinding, warningFinding } from "../base/findings.ts";
+import { shellWord } from "../base/shell_word.ts";
 
 /** The least that the package's `engines` allow. */
 export const NODE_MIN = { major: 20, minor: 19 } as const;

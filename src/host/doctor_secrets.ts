@@ -7,10 +7,10 @@ import {
   type Examined,
   errorFinding,
   type Finding,
-  shellWord,
   unseenFinding,
   warningFinding,
 } from "../base/findings.ts";
+import { shellWord } from "../base/shell_word.ts";
 import type { Credential, Units } from "./doctor_systemctl.ts";
 import { type Accounts, asUser, canBe } from "./doctor_users.ts";
 import { errnoCode } from "./trusted_paths.ts";

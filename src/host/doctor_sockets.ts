@@ -5,14 +5,8 @@
 import { lstatSync, readdirSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { visibleLine } from "../base/display.ts";
-import {
-  type Examined,
-  errorFinding,
-  type Finding,
-  noteFinding,
-  shellWord,
-  warningFinding,
-} from "../base/findings.ts";
+import { type Examined, errorFinding, type Finding, noteFinding, warningFinding } from "../base/findings.ts";
+import { shellWord } from "../base/shell_word.ts";
 import type { RolePolicy } from "../policy/policy.ts";
 import { pathFinding, unread } from "./doctor_config.ts";
 import type { Place } from "./doctor_place.ts";

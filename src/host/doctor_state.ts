@@ -9,10 +9,10 @@ import {
   errorFinding,
   type Finding,
   noteFinding,
-  shellWord,
   unseenFinding,
   warningFinding,
 } from "../base/findings.ts";
+import { shellWord } from "../base/shell_word.ts";
 import { localTime, span } from "../base/time_text.ts";
 import { pathFinding, unread } from "./doctor_config.ts";
 import type { Place } from "./doctor_place.ts";

@@ -8,14 +8,8 @@ import { basename, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { visibleLine } from "../base/display.ts";
 import { fault, ok, type Result } from "../base/faults.ts";
-import {
-  type Examined,
-  errorFinding,
-  type Finding,
-  noteFinding,
-  shellWord,
-  unseenFinding,
-} from "../base/findings.ts";
+import { type Examined, errorFinding, type Finding, noteFinding, unseenFinding } from "../base/findings.ts";
+import { shellWord } from "../base/shell_word.ts";
 import { unread } from "./doctor_config.ts";
 import type { Place } from "./doctor_place.ts";
 import { asUser, canBe } from "./doctor_users.ts";

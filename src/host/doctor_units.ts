@@ -7,10 +7,10 @@ import {
   errorFinding,
   type Finding,
   noteFinding,
-  shellWord,
   unseenFinding,
   warningFinding,
 } from "../base/findings.ts";
+import { shellWord } from "../base/shell_word.ts";
 import type { UnitState, Units } from "./doctor_systemctl.ts";
 
 /** Started again so often, it is in a loop rather than unlucky. */

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# build_image.sh [WORK] - builds the image of the Dockerfile without an engine or a registry of images, and tries it (try_image.sh):
-# buildah with chroot isolation, over a base that debootstrap makes of Debian with Node from npm. All of it is below WORK (a
-# temporary directory without it), and gone at the end, but for what WORK had: a WORK that is kept makes the next run faster.
-# Root, Debian, npm. Exit status 0: built, and every check of try_image.sh holds.
+# build_image.sh [WORK] - builds the image of the Dockerfile without an engine or a registry of images, with buildah and chroot
+# isolation, over a base that debootstrap makes of Debian with Node from npm; then tries it in namespaces (try_image.sh), and where
+# an engine can run on this machine on that, with the compose file (try_engine.sh). All of it is below WORK (a temporary directory
+# without it), and gone at the end, but for what WORK had: a WORK that is kept makes the next run faster.
+# Root, Debian, npm. Exit status 0: built, and every check holds.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 project=$(cd "$here/../.." && pwd)
@@ -23,7 +24,8 @@ trap leave EXIT
 
 tools() {
   local missing=() program
-  for program in buildah debootstrap; do command -v "$program" >/dev/null || missing+=("$program"); done
+  for program in buildah debootstrap docker-compose; do command -v "$program" >/dev/null || missing+=("$program"); done
+  command -v dockerd >/dev/null || missing+=(docker.io)
   [ ${#missing[@]} -eq 0 ] || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "${missing[@]}"; }
 }
 
@@ -73,3 +75,10 @@ root=$(buildah "${store[@]}" mount "$container")
 buildah "${store[@]}" inspect --type image --format '{{json .Docker.config}}' localhost/callgate >"$work/config.json" 2>/dev/null ||
   buildah "${store[@]}" inspect --type image localhost/callgate >"$work/config.json"
 timed bash "$here/try_image.sh" "$root" "$work/config.json"
+
+rm -f "$work/callgate.tar"
+buildah "${store[@]}" push -q localhost/callgate "docker-archive:$work/callgate.tar:callgate:latest"
+status=0
+bash "$here/try_engine.sh" "$work/callgate.tar" "$work/base" || status=$?
+[ "$status" -ne 3 ] || echo 'Not tried: an engine, which cannot run here (see above).'
+[ "$status" -eq 0 ] || [ "$status" -eq 3 ]

@@ -6,7 +6,6 @@ set -uo pipefail
 image=$1 config=$2
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
-passed=0 failed=0
 services=()
 
 leave() {
@@ -17,18 +16,7 @@ leave() {
 }
 trap leave EXIT
 
-check() { # NAME COMMAND...
-  local name=$1
-  shift
-  if "$@" >"$work/check" 2>&1; then
-    passed=$((passed + 1))
-    printf 'ok      %s\n' "$name"
-  else
-    failed=$((failed + 1))
-    printf 'FAILED  %s\n' "$name"
-    sed 's/^/        /' "$work/check" | tail -n 20
-  fi
-}
+. "$here/checks.sh"
 
 setting() { # EXPRESSION over `config`, as JSON
   node -p "const all = JSON.parse(require('fs').readFileSync('$config', 'utf8')); const config = all.Docker?.config ?? all; JSON.stringify($1)"
@@ -163,5 +151,4 @@ mounts=("$work/sockets:/run/callgate:ro")
 command=("${entry[@]}" status --json --socket /run/callgate/health.sock)
 check 'then the health check fails' eval 'service late; ! wait "$outer_late"'
 
-printf '%s passed, %s failed\n' "$passed" "$failed"
-[ "$failed" -eq 0 ]
+tally

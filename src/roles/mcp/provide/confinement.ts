@@ -3,12 +3,13 @@
 // to the role's user. Invariant: no program of ours that runs with more than the server has heeds a variable of the
 // server's, which could have it load or do something else.
 
-import { accessSync, constants, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { fault, ok, type Result } from "../../../base/faults.ts";
 import { type Covers, coversOf, type HeldPaths, type Unhidden } from "./confinement_covers.ts";
 import { CONFINEMENT_SCRIPT } from "./confinement_script.ts";
 import type { Environment } from "./environment.ts";
+import { refusal, systemProgram } from "./system_programs.ts";
 
 /** What a server is kept from, beside every process that is not its own. */
 export interface Confinement {
@@ -36,8 +37,6 @@ export interface ConfinedWords {
   readonly covers: Covers;
 }
 
-/** Where the system keeps what we run: never the server's own PATH. */
-const PROGRAMS = ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/run/current-system/sw/bin"];
 /** In front of the names of the server's variables, until the last of our programs has given up all that it may. */
 const UNHEEDED = "CALLGATE_FOR_";
 
@@ -84,9 +83,7 @@ type Programs = Readonly<Record<"setpriv" | "unshare" | "mount" | "sh" | "env" |
 function foundPrograms(): Result<Programs> {
   const found: Record<string, string> = {};
   for (const name of ["setpriv", "unshare", "mount", "sh", "env", "setsid"]) {
-    const path = PROGRAMS.map((directory) => `${directory}/${name}`).find(
-      (one) => refusal(one) === undefined,
-    );
+    const path = systemProgram(name);
     if (path === undefined) return fault(`there is no ${name} here (it comes with util-linux or coreutils)`);
     found[name] = path;
   }
@@ -103,14 +100,4 @@ export function cannotRun({ command, env, cwd }: ServerCommand): string | undefi
   const refusals = directories.map((directory) => refusal(resolve(here, directory, command)));
   if (refusals.includes(undefined)) return undefined;
   return refusals.includes("EACCES") ? "EACCES" : "ENOENT";
-}
-
-function refusal(path: string): string | undefined {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile() ? undefined : "EACCES";
-  } catch (error) {
-    const { code = "ENOENT" } = error as NodeJS.ErrnoException;
-    return code === "ENOTDIR" ? "ENOENT" : code;
-  }
 }

@@ -5,6 +5,7 @@
 // group is not found, and a server may kill its keeper (which ends the server, but not what it hid).
 
 import { type ChildProcess, spawn } from "node:child_process";
+import { SYSTEM_PATH, systemProgram } from "./system_programs.ts";
 
 /** In the environment of every process of a server's. */
 export const MARK_NAME = "CALLGATE_MCP_SERVER";
@@ -41,6 +42,14 @@ done
 echo "$count"
 `;
 
+/** Why none can be had here, for the owner: an image of a container may have no shell. */
+export function keeperFault(): string | undefined {
+  const missing = ["sh", "grep"].find((name) => systemProgram(name) === undefined);
+  return missing === undefined
+    ? undefined
+    : `there is no ${missing} here, without which nobody would end what it leaves`;
+}
+
 /** A process that hangs in the kernel can make looking at it hang. */
 const PATIENCE_MS = 15_000;
 
@@ -52,10 +61,10 @@ export class Keeper {
   /** `onLost`: it is gone, and we did not end it. */
   constructor(mark: string, onLost: () => void) {
     // In a session of its own: whoever interrupts us does not interrupt it.
-    this.#shell = spawn("/bin/sh", ["-c", SCRIPT], {
+    this.#shell = spawn(systemProgram("sh") ?? "sh", ["-c", SCRIPT], {
       detached: true,
       stdio: ["pipe", "pipe", "ignore"],
-      env: { PATH: "/usr/local/bin:/usr/bin:/bin" },
+      env: { PATH: SYSTEM_PATH.join(":") },
       cwd: "/",
     });
     let said = "";

@@ -6,6 +6,7 @@ import { fault, ok, type Result } from "../../../base/faults.ts";
 import { ConfinedProcess, unconfinable } from "./confined_process.ts";
 import { type Confinement, cannotRun, confinedWords, type ServerCommand } from "./confinement.ts";
 import { type Housing, isWithin, type ServerExit, type ServerOutput } from "./housing.ts";
+import { keeperFault } from "./keeper.ts";
 import { UnconfinedProcess } from "./unconfined_process.ts";
 
 export interface ServerEnd extends ServerExit {
@@ -97,7 +98,11 @@ function housingOf(
   onUnkept: () => void,
 ): Result<Housing, ServerExit> {
   const { confinement = PLAIN } = command;
-  if (confinement === "none") return ok(new UnconfinedProcess(command, output, onUnkept));
+  if (confinement === "none") {
+    const unkept = keeperFault();
+    if (unkept !== undefined) return fault({ how: unkept, hopeless: true });
+    return ok(new UnconfinedProcess(command, output, onUnkept));
+  }
   const words = confinedWords(command, confinement, process.getuid?.() ?? 0);
   if (!words.ok) return fault({ how: unconfinable(words.fault.why), hopeless: !words.fault.passes });
   return ok(new ConfinedProcess(words.value, output));
