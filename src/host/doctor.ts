@@ -48,7 +48,7 @@ const CHECKS: readonly Check[] = [
     doing: "secrets",
     look: ({ place, units }) => examineSecrets(place.request.connector, units, place.accounts),
   },
-  { doing: "units", look: ({ units }) => examineUnits(units) },
+  { doing: "units", look: ({ place, units }) => examineUnits(units, place.request.connector !== undefined) },
 ];
 
 async function lookIntoStore(around: Surroundings): Promise<Examined> {

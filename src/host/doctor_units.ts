@@ -15,8 +15,10 @@ import type { UnitState, Units } from "./doctor_systemctl.ts";
 
 /** Started again so often, it is in a loop rather than unlucky. */
 const RESTARTS_MANY = 5;
+const CONNECTOR = "callgate-connector.service";
 
-export function examineUnits({ absent, units }: Units): Examined {
+/** `hasConnector`: there is a config for one; without it the unit, which is installed with the others, is of no use. */
+export function examineUnits({ absent, units }: Units, hasConnector: boolean): Examined {
   const check = "units";
   if (absent !== undefined) {
     const runs = absent.startsWith("systemd runs");
@@ -30,7 +32,8 @@ export function examineUnits({ absent, units }: Units): Examined {
   }
   if (units.length === 0) return { check, summary: "none", findings: [notInstalled()] };
   const summary = units.map(({ name, active }) => `${name} ${active}`).join(", ");
-  return { check, summary: visibleLine(summary, 1000), findings: units.flatMap(unitFindings) };
+  const wanted = units.filter(({ name, active }) => hasConnector || active === "active" || name !== CONNECTOR);
+  return { check, summary: visibleLine(summary, 1000), findings: wanted.flatMap(unitFindings) };
 }
 
 function notInstalled(): Finding {

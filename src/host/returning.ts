@@ -1,7 +1,8 @@
 // Who comes first after a start by a service manager. Its sockets were there all the time, so providers and callers are
 // back before us, in any order, and a caller that came first would hear `no_provider` of a provider that is on its way.
 // So callers wait, unread, until every role that provides has a connection, and no longer than a bound.
-// Invariants: each connection is handed on once; operators and providers never wait; after `opened` nobody does.
+// Invariants: each connection is handed on once; operators and providers never wait, nor do more of a role than its limit of
+// connections, which the broker then counts as ever; after `open` nobody does.
 
 import type { Socket } from "node:net";
 import type { Policy } from "../policy/policy.ts";
@@ -16,6 +17,7 @@ export class ReturningRoles {
   readonly #free: ReadonlySet<string>;
   /** Roles that provide and are not back. */
   readonly #awaited: Set<string>;
+  readonly #limits: ReadonlyMap<string, number>;
   #held: (readonly [string, Socket])[] = [];
   #isOpen = false;
 
@@ -25,6 +27,7 @@ export class ReturningRoles {
     for (const { name } of providing) this.#awaited.add(name);
     const operators = [...policy.roles.values()].filter(({ operator }) => operator);
     this.#free = new Set([...this.#awaited, ...operators.map(({ name }) => name)]);
+    this.#limits = new Map([...policy.roles.values()].map(({ name, limits }) => [name, limits.connections]));
     this.#handOn = handOn;
   }
 
@@ -35,13 +38,17 @@ export class ReturningRoles {
   }
 
   connected(role: string, socket: Socket): void {
-    if (!this.#isOpen && !this.#free.has(role)) {
+    if (!this.#isOpen && !this.#free.has(role) && this.#heldOf(role) < (this.#limits.get(role) ?? 0)) {
       this.#held.push([role, socket]);
       return;
     }
     this.#handOn(role, socket);
     this.#awaited.delete(role);
     if (this.#awaited.size === 0) this.open();
+  }
+
+  #heldOf(role: string): number {
+    return this.#held.filter(([name, socket]) => name === role && !socket.destroyed).length;
   }
 
   /** From now on nobody waits. Who has gone meanwhile is not handed on. */

@@ -26,6 +26,7 @@ import { connect } from "../../src/library.ts";
 import { openEnvironment } from "../../src/store/lmdb_environment.ts";
 import { TABLE } from "../../src/store/store_keys.ts";
 import { META } from "../../src/store/stored_meta.ts";
+import { FakeBroker, result } from "../client/fake_broker.ts";
 import { ECHO } from "../daemon/configs.ts";
 import { cleanUp, Daemon, onCleanUp, Place, run } from "../daemon/daemon.ts";
 import { GROUP, requireRoot, STRANGER } from "../host/listen_fixture.ts";
@@ -325,6 +326,45 @@ describe("callgate doctor, asking a daemon that runs,", () => {
     ]);
     expect(findings[0]?.what).toMatch(/^the daemon is of version \d+\.\d+\.\d+, this program of 9\.9\.9$/);
     expect((await examineDaemon({ ...about, version: packageVersion() })).findings).toEqual([]);
+  });
+
+  const asking = async (broker: FakeBroker) =>
+    examineDaemon({
+      socket: broker.path,
+      operators: [],
+      living: 4711,
+      activated: false,
+      policy: undefined,
+      config: "/etc/callgate/callgate.toml",
+      version: "1.0.0",
+    });
+
+  it.each([
+    [{ store: { condition: "failing" } }, ["error daemon_store"]],
+    [{ store: { condition: "stalled" } }, ["error daemon_store"]],
+    [{ store: { condition: "ok" }, unknown_calls: 2 }, ["warning daemon_unknown_calls"]],
+    [{ pending_approvals: 1 }, ["note daemon_waiting"]],
+    [{ roles: [{ role: "agent", frozen: false, frozen_sessions: 1 }] }, ["warning daemon_frozen"]],
+    [{ version: null }, []],
+  ])("hears of %j", async (told, expected) => {
+    const broker = await FakeBroker.start();
+    onCleanUp(() => broker.remove());
+    const examined = asking(broker);
+    const peer = await broker.accept();
+    const { id, tool } = await peer.request();
+    expect(tool).toBe("callgate.status");
+    peer.answer(id, result(JSON.stringify({ policy: "p", uptime_ms: 1, ...told })));
+    const { findings } = await examined;
+    expect(findings.map(({ severity, code }) => `${severity} ${code}`)).toEqual(expected);
+  });
+
+  it("tells that it was let go, which is not the same as that nobody is there", async () => {
+    const broker = await FakeBroker.start();
+    onCleanUp(() => broker.remove());
+    const examined = asking(broker);
+    (await broker.accept()).kill();
+    const { findings } = await examined;
+    expect(findings).toMatchObject([{ severity: "unseen", code: "daemon_refuses" }]);
   });
 
   it("says that its config was changed since, and that a bad one was refused", async () => {

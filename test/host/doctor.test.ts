@@ -1,8 +1,10 @@
 // What `callgate doctor` says of what a machine in use can't be made to be: other Nodes, clocks and kinds of disk; libraries that
 // do not load, in a copy of the package without their machine code; a disk of its own that is full or read-only. Needs root.
 
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import {
+  copyFileSync,
   cpSync,
   mkdirSync,
   mkdtempSync,
@@ -14,6 +16,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, inject, it } from "vitest";
 import type { Examined } from "../../src/base/findings.ts";
 import { judgeDisk, mountOf } from "../../src/host/doctor_disk.ts";
@@ -54,6 +57,33 @@ describe("a Node", () => {
     expect(codes(examineNode("v22.21.0", end - 89 * 86_400_000, undefined))).toEqual([
       "warning node_ends_soon",
     ]);
+  });
+
+  it("of a daemon is another one, or was replaced since that started", () => {
+    const directory = temporaryDirectory();
+    const own = join(directory, "sleeper");
+    copyFileSync("/bin/sleep", own);
+    const daemon = spawn(own, ["1000"]);
+    onCleanUp(() => daemon.kill("SIGKILL"));
+    expect(codes(examineNode("v24.11.0", AT, daemon.pid))).toEqual(["note node_other"]);
+    rmSync(own);
+    expect(codes(examineNode("v24.11.0", AT, daemon.pid))).toEqual(["warning node_replaced"]);
+  });
+
+  it("runs a program that was replaced since it started", async () => {
+    const script = join(temporaryDirectory(), "callgate.js");
+    writeFileSync(script, "setInterval(() => {}, 1000); console.log(1);");
+    const daemon = spawn(process.execPath, [script], { stdio: ["ignore", "pipe", "ignore"] });
+    onCleanUp(() => daemon.kill("SIGKILL"));
+    await once(daemon.stdout, "data");
+    const found = () => codes(examineNode("v24.11.0", AT, daemon.pid));
+    expect(found()).toEqual([]);
+    // The kernel's clocks are compared to within two seconds: what is replaced later than that is seen.
+    while (found().length === 0) {
+      writeFileSync(script, "");
+      await setImmediate();
+    }
+    expect(found()).toEqual(["warning program_replaced"]);
   });
 
   it("is too old exactly where the package says so", () => {
@@ -212,6 +242,12 @@ describe("who somebody is", () => {
 });
 
 describe("a unit", () => {
+  const unitsOf = (unit: ReturnType<typeof stateOf>) => ({
+    absent: undefined,
+    units: [unit],
+    credentials: [],
+    daemonUser: undefined,
+  });
   const shown = (changes: string) =>
     stateOf(
       `Id=callgate.service\nLoadState=loaded\nActiveState=active\nUnitFileState=enabled\nNeedDaemonReload=no\nNRestarts=0\n${changes}`,
@@ -235,9 +271,14 @@ describe("a unit", () => {
       "Id=callgate.service\nLoadState=loaded\nActiveState=active\nUnitFileState=enabled\nNeedDaemonReload=no\nNRestarts=0";
     const lines = base.split("\n").filter((line) => !names.has(line.split("=")[0]));
     const unit = stateOf([...lines, changes].join("\n"));
-    expect(
-      codes(examineUnits({ absent: undefined, units: [unit], credentials: [], daemonUser: undefined })),
-    ).toEqual(wrong);
+    expect(codes(examineUnits(unitsOf(unit), false))).toEqual(wrong);
+  });
+
+  it("of a connector that nobody has a config for may be left out", () => {
+    const text = "LoadState=loaded\nActiveState=inactive\nUnitFileState=disabled";
+    const unit = stateOf(`Id=callgate-connector.service\n${text}`);
+    expect(codes(examineUnits(unitsOf(unit), false))).toEqual([]);
+    expect(codes(examineUnits(unitsOf(unit), true))).toEqual(["note unit_not_enabled"]);
   });
 
   it("hands over credentials by their paths, and listens on paths", () => {

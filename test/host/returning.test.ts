@@ -50,6 +50,15 @@ const FILES = role("files", { provides: ["files."] });
 const MAIL = role("mail", { provides: ["mail."] });
 const OPERATOR = role("operator", { operator: true });
 
+it("more of a role than its limit of connections do not wait: the broker counts them", () => {
+  const few = role("agent", { limits: { ...ROLE_LIMITS_DEFAULT, connections: 2 } });
+  const { handed, come, pass } = scene(few, FILES);
+  for (let i = 0; i < 5; i += 1) come("agent");
+  expect(handed).toEqual(["agent", "agent", "agent"]);
+  pass();
+  expect(handed.length).toBe(5);
+});
+
 it("a caller that comes before the providers is heard once all of them are there", () => {
   const { handed, come } = scene(AGENT, FILES, MAIL);
   come("agent");
