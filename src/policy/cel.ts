@@ -6,6 +6,7 @@
 import type { parse } from "@bufbuild/cel";
 import { fault, ok, type Result } from "../base/faults.ts";
 import { isInt64 } from "./condition_values.ts";
+import { LIBRARY_GONE } from "./pattern.ts";
 
 export type Macro = "all" | "exists" | "exists_one" | "filter" | "map";
 
@@ -72,7 +73,8 @@ const SOURCE_CHARS_MAX = 4096;
 const DEPTH_MAX = 100;
 
 export async function loadCelParser(): Promise<CelParser> {
-  const library = await import("@bufbuild/cel");
+  const library = await import("@bufbuild/cel").catch(() => undefined);
+  if (library === undefined) return () => fault({ message: LIBRARY_GONE, at: undefined });
   return (source) => {
     if (source.length > SOURCE_CHARS_MAX)
       return fault({ message: `longer than ${SOURCE_CHARS_MAX} characters`, at: undefined });

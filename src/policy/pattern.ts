@@ -23,9 +23,14 @@ export type PatternCompiler = (expression: string) => Result<LinearPattern>;
 /** Instructions of one compiled pattern. */
 export const PROGRAM_SIZE_MAX = 8192;
 
+/** Said of each expression where the files of a library that is loaded when it is needed are not there (any more). */
+export const LIBRARY_GONE = "can't be read: the program's own files are gone, as after an upgrade; restart it";
+
 /** Loads the library, once, when the first schema with a pattern is compiled. */
 export async function loadPatternCompiler(): Promise<PatternCompiler> {
-  const { RE2JS } = await import("@bufbuild/re2");
+  const library = await import("@bufbuild/re2").catch(() => undefined);
+  if (library === undefined) return () => fault(LIBRARY_GONE);
+  const { RE2JS } = library;
   return (expression) => {
     try {
       const program = RE2JS.compile(expression).re2().prog;

@@ -65,12 +65,17 @@ function service(guest: Guest, user: string, program: string): string {
   return `[Unit]\nStartLimitIntervalSec=0\n[Service]\nUser=${user}\nExecStart=${guest.program(program)}\nRestart=always\nRestartSec=100ms\n`;
 }
 
-export async function openHouse(files: Readonly<Record<string, string>> = {}): Promise<Guest> {
+/** `prepare`: run before the installation. */
+export async function openHouse(
+  files: Readonly<Record<string, string>> = {},
+  prepare: (guest: Guest) => Promise<unknown> = async () => undefined,
+): Promise<Guest> {
   const guest = await Guest.boot({
     [CONFIG_FILE]: CONFIG,
     "/srv/docs/a.txt": "kept by the files role\n",
     ...files,
   });
+  await prepare(guest);
   await guest.must(`${guest.callgate} install --files files=public,trusted:/srv/docs --now`);
   await guest.must(`mkdir -m 0700 ${TALLY} && chown callgate-tally ${TALLY}`);
   const words = `tally_provider.ts /run/callgate/tally.sock ${TALLY}/ran`;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { describeWith } from "../needs.ts";
 import type { Guest } from "./guest.ts";
 import { agentCall, CONFIG, CONFIG_FILE, openHouse, TALLY } from "./house.ts";
+import { load, ran } from "./load.ts";
 
 let guest: Guest;
 
@@ -14,45 +15,22 @@ describeWith(["systemd-analyze", "unshare", "systemctl"], "the broker's life und
   afterAll(() => guest?.stop());
 
   const pid = async () => (await guest.must("systemctl show -p MainPID --value callgate.service")).trim();
-  const ran = async () => (await guest.must(`cat ${TALLY}/ran || true`)).split("\n").filter(Boolean);
-
-  /** Starts callers that ask all the time; what came of it is told when they are ended. */
-  async function load(workers: number): Promise<() => Promise<Told>> {
-    const words = `load_caller.ts /run/callgate/agent.sock tally ${workers}`;
-    const out = `/tmp/told-${workers}`;
-    const line = `runuser -u callgate-agent -- ${guest.program(words)} > ${out} 2>&1 & echo $!`;
-    const group = `setsid bash -c '${line.replaceAll("'", "'\\''")}; wait'`;
-    await guest.must(`(${group} > /tmp/load-pid 2>&1 &)`);
-    await guest.until(`wc -l < ${TALLY}/ran`, (lines) => Number(lines) > 20);
-    return async () => {
-      await guest.must("pkill -TERM -u callgate-agent node || true");
-      const text = await guest.until(`cat ${out}`, (told) => told.includes('"asked"'));
-      return JSON.parse(text.trim().split("\n").at(-1) ?? "") as Told;
-    };
-  }
-
-  interface Told {
-    readonly asked: number;
-    readonly answered: number;
-    readonly crossed: number;
-    readonly failed: Readonly<Record<string, number>>;
-  }
 
   it("twenty restarts under load lose no call, double none and cross none", async () => {
-    const stop = await load(8);
+    const stop = await load(guest, 8);
     for (let i = 0; i < 20; i += 1) {
       // Every other time as an upgrade does it, which has units read anew.
       await guest.must(
         `${i % 2 === 0 ? "" : "systemctl daemon-reload && "}systemctl restart callgate.service`,
       );
-      const before = (await ran()).length;
+      const before = (await ran(guest)).length;
       await guest.until(`wc -l < ${TALLY}/ran`, (lines) => Number(lines) > before); // it is served again
     }
     const told = await stop();
     expect(told.failed).toEqual({});
     expect(told.crossed).toBe(0);
     expect(told.answered).toBe(told.asked);
-    const lines = await ran();
+    const lines = await ran(guest);
     expect(new Set(lines).size).toBe(lines.length);
     expect(lines.length).toBeGreaterThanOrEqual(told.asked);
   }, 240_000);
@@ -67,7 +45,7 @@ describeWith(["systemd-analyze", "unshare", "systemctl"], "the broker's life und
 
   it("ten crashes in a row leave the sockets up, and callers have their answers", async () => {
     const before = (await guest.must("stat -c %i /run/callgate/*.sock")).trim();
-    const stop = await load(4);
+    const stop = await load(guest, 4);
     for (let i = 0; i < 10; i += 1) {
       const old = await pid();
       await guest.must(`kill -KILL ${old}`);
@@ -82,7 +60,7 @@ describeWith(["systemd-analyze", "unshare", "systemctl"], "the broker's life und
     const unknown = Object.entries(told.failed).filter(([why]) => why.includes("outcome_unknown"));
     expect(Object.keys(told.failed).filter((why) => !why.includes("outcome_unknown"))).toEqual([]);
     expect(told.answered + unknown.reduce((sum, [, count]) => sum + count, 0)).toBe(told.asked);
-    const lines = await ran();
+    const lines = await ran(guest);
     expect(new Set(lines).size).toBe(lines.length);
     expect((await guest.must("stat -c %i /run/callgate/*.sock")).trim()).toBe(before);
     expect(await guest.must("systemctl is-active 'callgate-role@*.socket'")).not.toContain("failed");
