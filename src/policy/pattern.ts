@@ -24,7 +24,8 @@ export type PatternCompiler = (expression: string) => Result<LinearPattern>;
 export const PROGRAM_SIZE_MAX = 8192;
 
 /** Said of each expression where the files of a library that is loaded when it is needed are not there (any more). */
-export const LIBRARY_GONE = "can't be read: the program's own files are gone, as after an upgrade; restart it";
+export const LIBRARY_GONE =
+  "can't be read: the program's own files are gone, as after an upgrade; restart it";
 
 /** Loads the library, once, when the first schema with a pattern is compiled. */
 export async function loadPatternCompiler(): Promise<PatternCompiler> {

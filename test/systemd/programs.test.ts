@@ -114,4 +114,16 @@ describeWith(["systemd-analyze", "unshare", "systemctl"], "the units of programs
     await guest.must("systemctl stop callgate-console@root");
     expect(await guest.must("systemctl show -p Result --value callgate-console@root")).toBe("success\n");
   }, 60_000);
+
+  it("the console runs in an operator's own service manager too", async () => {
+    await guest.must("systemctl start user-runtime-dir@0.service user@0.service");
+    const own = "XDG_RUNTIME_DIR=/run/user/0 systemctl --user";
+    await guest.must(`${own} start callgate-console`);
+    const log = "journalctl _UID=0 _SYSTEMD_USER_UNIT=callgate-console.service -o cat";
+    const link = /http:\/\/[^/]+\//.exec(await guest.until(log, (said) => said.includes("http://")))?.[0];
+    const page = `${guest.node} -e 'fetch("${link}").then((answer) => console.log(answer.status))'`;
+    expect(await guest.must(page)).toBe("200\n");
+    await guest.must(`${own} stop callgate-console`);
+    expect(await guest.must(`${own} show -p Result --value callgate-console`)).toBe("success\n");
+  }, 60_000);
 });
