@@ -7,6 +7,7 @@ import { join, resolve } from "node:path";
 import { visibleLine } from "../base/display.ts";
 import type { Result } from "../base/faults.ts";
 import type { InstalledConfig } from "../base/installed_config.ts";
+import { forbiddingSettings } from "../roles/mcp/provide/namespaces.ts";
 import { UsageFault } from "./call.ts";
 import { type Flags, textOf, type Words } from "./command_row.ts";
 import { type InstallHost, isInstalled, requestOf } from "./install_choice.ts";
@@ -152,13 +153,18 @@ function report(root: string, plan: readonly Judged[], stale: readonly string[],
   return all.length === 0 ? "everything is as it was\n" : `${all.join("")}\n`;
 }
 
-function notesOf({ places, files }: InstallRequest, host: InstallHost): readonly string[] {
+function notesOf({ places, files, mcp }: InstallRequest, host: InstallHost): readonly string[] {
   const source = isInstalled(host.script)
     ? []
     : [`this callgate runs from its source, so the units name ${places.program.script}: install it there`];
   const homes = [...files.values()].flat().filter(({ path }) => isInHomes(path));
+  const forbidding = mcp.size > 0 ? forbiddingSettings() : [];
   return [
     ...source,
+    ...forbidding.map(
+      (setting) =>
+        `${setting} on this machine: a server of MCP can't be confined, and does not start, before that is changed`,
+    ),
     ...homes.map(
       ({ path }) => `${path}: its provider's user must get through the directories above it (setfacl)`,
     ),

@@ -33,7 +33,7 @@ export function examineUnits({ absent, units }: Units, hasConnector: boolean): E
   if (units.length === 0) return { check, summary: "none", findings: [notInstalled()] };
   const summary = units.map(({ name, active }) => `${name} ${active}`).join(", ");
   const wanted = units.filter(
-    ({ name, active }) => hasConnector || active === "active" || name !== CONNECTOR,
+    ({ name, active }) => hasConnector || active !== "inactive" || name !== CONNECTOR,
   );
   return { check, summary: visibleLine(summary, 1000), findings: wanted.flatMap(unitFindings) };
 }

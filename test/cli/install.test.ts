@@ -224,6 +224,13 @@ it("a config with a mistake installs nothing, and the mistake has its line", asy
   expect(existsSync(join(root, "etc/systemd"))).toBe(false);
 });
 
+it("a config that is not there is told of as such, with what makes one", async () => {
+  rmSync(join(root, "etc/callgate/callgate.toml"));
+  const { status, err } = await run();
+  expect(status).toBe(4);
+  expect(err).toMatch(/there is no such file\n.*nothing was written.*init --systemd/);
+});
+
 it("a config or a state in a home is refused: the units have no homes", async () => {
   writeFileSync(join(root, "etc/callgate/callgate.toml"), `[daemon]\nstate = "/home/me/state"\n${CONFIG}`);
   await expect(run()).rejects.toThrow("in a home directory");

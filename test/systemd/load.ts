@@ -1,5 +1,6 @@
 // Callers that ask all the time in a guest, whatever happens to the broker, and what came of it.
 
+import { expect } from "vitest";
 import type { Guest } from "./guest.ts";
 import { TALLY } from "./house.ts";
 
@@ -28,4 +29,15 @@ export async function load(guest: Guest, workers: number): Promise<() => Promise
 /** Every text that the tally has run. */
 export async function ran(guest: Guest): Promise<readonly string[]> {
   return (await guest.must(`cat ${TALLY}/ran || true`)).split("\n").filter(Boolean);
+}
+
+/** Each call was answered with its own text, and ran once. */
+export async function expectOnceEach(
+  guest: Guest,
+  { asked, answered, crossed, failed }: Told,
+): Promise<void> {
+  expect({ answered, crossed, failed }).toEqual({ answered: asked, crossed: 0, failed: {} });
+  const lines = await ran(guest);
+  expect(new Set(lines).size).toBe(lines.length);
+  expect(lines.length).toBeGreaterThanOrEqual(asked);
 }

@@ -16,6 +16,7 @@ import {
   type ServerOutput,
   signalGroup,
 } from "./housing.ts";
+import { forbiddingSettings } from "./namespaces.ts";
 
 /** How long the namespace may take to end before its outermost process is killed too. */
 const PATIENCE_MS = 2000;
@@ -129,7 +130,7 @@ export function unconfinable(why: string): string {
 
 /** What the system's programs said when they failed. */
 function forbidden(complaint: string): string {
-  const words = visibleLine(complaint.trim(), COMPLAINT_CHARS_MAX);
+  const words = [visibleLine(complaint.trim(), COMPLAINT_CHARS_MAX), ...forbiddingSettings()].join("; ");
   return `this user must be able to make user, mount and PID namespaces, with a /proc that nothing is mounted over (${words})`;
 }
 

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
+import { forbiddingSettings } from "../../../../src/roles/mcp/provide/namespaces.ts";
 import { cleanUp, onCleanUp } from "../../../daemon/daemon.ts";
 import { describeWith } from "../../../needs.ts";
 import { House, houseConfig } from "./house.ts";
@@ -274,5 +275,20 @@ describe("a server that is not confined", () => {
     const { home } = await hostile({ words: ["--unconfined"] });
     expect(home.said.join("\n")).toMatch(/warning: the server is not confined/);
     expect(home.said.join("\n")).toMatch(/has 6 tools; it is not confined/);
+  });
+});
+
+describe("where the kernel forbids namespaces", () => {
+  it.each([
+    [
+      "kernel/apparmor_restrict_unprivileged_userns",
+      "1\n",
+      ["kernel.apparmor_restrict_unprivileged_userns = 1"],
+    ],
+    ["kernel/unprivileged_userns_clone", "0\n", ["kernel.unprivileged_userns_clone = 0"]],
+    ["user/max_user_namespaces", "0\n", ["user.max_user_namespaces = 0"]],
+    ["user/max_user_namespaces", "96364\n", []],
+  ])("%s of %j is told as %j", (file, value, told) => {
+    expect(forbiddingSettings((path) => (path === `/proc/sys/${file}` ? value : undefined))).toEqual(told);
   });
 });
