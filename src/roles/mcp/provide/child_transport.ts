@@ -3,7 +3,7 @@
 // It has `pid` and `stderr` because the SDK knows a stdio transport by them.
 
 import { visibleLine } from "../../../base/display.ts";
-import { jsonLine } from "../json_line.ts";
+import { messageLine } from "../message_line.ts";
 import type { ServerCommand } from "./confinement.ts";
 import type { ExactArguments } from "./exact_arguments.ts";
 import { LineReader } from "./line_reader.ts";
@@ -99,7 +99,7 @@ export class ChildTransport {
     const { id, method } = message as Message;
     const text = this.#settings.exact.spliced(JSON.stringify(message));
     if (text === undefined) throw new Error("the call is over");
-    if (this.#process?.write(jsonLine(text)) !== true)
+    if (this.#process?.write(messageLine(text)) !== true)
       throw new Error("the server does not read what it is sent");
     if (method !== undefined && id !== undefined) this.#asked.add(id);
   }

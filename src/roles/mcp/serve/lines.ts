@@ -3,7 +3,7 @@
 
 import type { Readable, Writable } from "node:stream";
 import { type Effects, REAL_EFFECTS } from "../../../client/effects.ts";
-import { jsonLine } from "../json_line.ts";
+import { messageLine } from "../message_line.ts";
 import { withExactArguments } from "./exact_arguments.ts";
 import type { McpMessage, McpTransport } from "./sdk.ts";
 
@@ -93,7 +93,7 @@ export class LineTransport implements McpTransport {
   /** What is written in one turn of the event loop leaves in one piece. */
   #write(message: object): void {
     if (this.#output.destroyed || this.#output.writableEnded) return;
-    this.#batch += jsonLine(JSON.stringify(message));
+    this.#batch += messageLine(JSON.stringify(message));
     if (this.#isFlushing) return;
     this.#isFlushing = true;
     setImmediate(() => this.#flush());

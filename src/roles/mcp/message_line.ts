@@ -6,7 +6,7 @@ const SEPARATORS = /[\u2028\u2029]/;
 const EACH_SEPARATOR = /[\u2028\u2029]/g;
 
 /** `json`: without line feeds between its tokens, as `JSON.stringify` makes it. */
-export function jsonLine(json: string): string {
+export function messageLine(json: string): string {
   if (!SEPARATORS.test(json)) return `${json}\n`;
   return `${json.replace(EACH_SEPARATOR, (one) => (one === "\u2028" ? "\\u2028" : "\\u2029"))}\n`;
 }
