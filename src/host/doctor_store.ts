@@ -10,9 +10,11 @@ import { visibleLine } from "../base/display.ts";
 import { fault, ok, type Result } from "../base/faults.ts";
 import { type Examined, errorFinding, type Finding, noteFinding, unseenFinding } from "../base/findings.ts";
 import { shellWord } from "../base/shell_word.ts";
-import { unread } from "./doctor_config.ts";
+import { aloneIn } from "./directory_gate.ts";
+import { AS_ROOT, unread } from "./doctor_config.ts";
 import type { Place } from "./doctor_place.ts";
 import { asUser, canBe } from "./doctor_users.ts";
+import { loadLibc } from "./libc.ts";
 import { errnoCode } from "./trusted_paths.ts";
 
 /** As lmdb_environment.ts has it; that file is loaded only where the library may be tried. */
@@ -27,7 +29,7 @@ export interface StoreSeen {
 
 export async function examineStore(place: Place): Promise<StoreSeen> {
   const check = "store";
-  if (!place.config.ok) return { examined: unread(check), newestMs: undefined };
+  if (!place.config.ok) return { examined: unread(check, place), newestMs: undefined };
   const directory = place.config.value.config.stateDir;
   const seen = (summary: string, findings: readonly Finding[], newestMs?: number): StoreSeen => ({
     examined: { check, summary, findings },
@@ -43,15 +45,17 @@ export async function examineStore(place: Place): Promise<StoreSeen> {
         mend: [],
       }),
     ]);
+  const unseen = (because: string, mend: readonly string[]) =>
+    unseenFinding({
+      code: "store_unseen",
+      what: `the store in ${visibleLine(directory)} ${visibleLine(because)}`,
+      why: "whether its audit holds is not known",
+      mend,
+    });
   if (typeof owner !== "number" || !canBe(owner))
-    return seen("", [
-      unseenFinding({
-        code: "store_unseen",
-        what: `the store in ${visibleLine(directory)} is not this user's to look into`,
-        why: "whether its audit holds is not known",
-        mend: ["# run this as root"],
-      }),
-    ]);
+    return seen("", [unseen("is not this user's to look into", AS_ROOT)]);
+  const reachable = await aloneIn(directory, await loadLibc(), () => undefined);
+  if (!reachable.ok) return seen("", [unseen(`can't be opened: ${reachable.fault}`, REACH)]);
   const read = await readApart(directory, owner);
   if (!read.ok) return seen("", [damaged(read.fault)]);
   const { schema, records, lastSeq, broken, newestMs, bytes } = read.value;
@@ -67,6 +71,11 @@ function ownerOf(path: string): number | "none" | "unseen" {
     return "unseen";
   }
 }
+
+/** It takes the library that the daemon needs too, or a process that is stopped. */
+const REACH = [
+  "# mend the library, where another finding names it; else let the stopped process go on, or end it",
+];
 
 /** As JSON, from one process to the other. */
 interface StoreRead {

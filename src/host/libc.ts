@@ -15,11 +15,14 @@ export interface Libc {
   getsockname(fd: number, into: Uint8Array): number;
   /** Takes the exclusive advisory lock of an open file without waiting; it goes with the descriptor. */
   lockExclusive(fd: number): number;
+  /** Gives that lock back. */
+  unlock(fd: number): number;
 }
 
 export const ERRNO = { EAGAIN: 11, ERANGE: 34 } as const;
 
 const LOCK_EX_NB = 2 | 4;
+const LOCK_UN = 8;
 
 /** Once, at start. Undefined where the library, or one of its functions, is not to be had. */
 export async function loadLibc(): Promise<Libc | undefined> {
@@ -48,6 +51,7 @@ function bindFunctions(koffi: typeof import("koffi")): Libc {
       return failed < 0 ? failed : lengthBytes[0]!;
     },
     lockExclusive: (fd) => outcome(flock(fd, LOCK_EX_NB)),
+    unlock: (fd) => outcome(flock(fd, LOCK_UN)),
   };
 }
 

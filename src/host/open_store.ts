@@ -9,6 +9,7 @@ import { DurableStore } from "../store/durable.ts";
 import { LmdbEngine } from "../store/lmdb.ts";
 import { systemClock } from "./clock.ts";
 import type { Config } from "./config.ts";
+import { DirectoryGate } from "./directory_gate.ts";
 import type { Libc } from "./libc.ts";
 import { reserveFile } from "./reserve_file.ts";
 import { openStateDirectory } from "./state_dir.ts";
@@ -53,10 +54,15 @@ export async function openStore(options: OpenStoreOptions): Promise<Result<OpenS
 
 async function openIn(
   directory: string,
-  { config, log, auditBounds, storedBytesMax }: OpenStoreOptions,
+  { config, libc, log, auditBounds, storedBytesMax }: OpenStoreOptions,
 ): Promise<Result<{ readonly store: DurableStore; readonly close: () => Promise<void> }>> {
-  const engine = await LmdbEngine.open({ directory, crashed });
-  if (!engine.ok) return engine;
+  const gate = DirectoryGate.entered(directory, libc);
+  if (!gate.ok) return gate;
+  const engine = await LmdbEngine.open({ directory, crashed, gate: gate.value });
+  if (!engine.ok) {
+    gate.value.close();
+    return engine;
+  }
   const store = await readable(() =>
     DurableStore.open({
       engine: engine.value,
@@ -69,9 +75,16 @@ async function openIn(
       auditBounds,
     }),
   );
-  if (store.ok) return ok({ store: store.value, close: () => store.value.close() });
-  await engine.value.close();
-  return store;
+  if (!store.ok) {
+    await engine.value.close();
+    gate.value.close();
+    return store;
+  }
+  const close = async () => {
+    await store.value.close();
+    gate.value.close();
+  };
+  return ok({ store: store.value, close });
 }
 
 /** What the engine throws where its file is damaged, as a sentence. */

@@ -13,6 +13,8 @@ import type { AuditHead } from "../store/port.ts";
 import { StoredAudit } from "../store/stored_audit.ts";
 import { readSchema } from "../store/stored_meta.ts";
 import { checkSeal } from "./backup_seal.ts";
+import { aloneIn } from "./directory_gate.ts";
+import { loadLibc } from "./libc.ts";
 import { errnoCode } from "./trusted_paths.ts";
 
 /** What the engine makes beside a file that it opens, so that its readers are known to each other. */
@@ -32,7 +34,10 @@ function storeFile(path: string): Result<string> {
   }
 }
 
-/** Opens a state directory's store, or a backup, for as long as `work` takes. The fault is a sentence. */
+/**
+ * Opens a state directory's store, or a backup, for as long as `work` takes. Of a state directory a daemon may be writing
+ * meanwhile, but not while the store is opened and closed. The fault is a sentence.
+ */
 export async function withStored<T>(
   path: string,
   work: (engine: LmdbSnapshot) => Promise<Result<T>>,
@@ -44,7 +49,11 @@ export async function withStored<T>(
   if (!sealed.ok) return sealed;
   const lock = `${path}${LOCK_SUFFIX}`;
   const hadLock = statSync(lock, { throwIfNoEntry: false }) !== undefined;
-  const engine = LmdbSnapshot.open(file.value);
+  const alone = <R>(step: () => R | Promise<R>) =>
+    isBackup ? Promise.resolve(step()).then(ok) : loadLibc().then((libc) => aloneIn(path, libc, step));
+  const opened = await alone(() => LmdbSnapshot.open(file.value));
+  if (!opened.ok) return fault(`the store in ${JSON.stringify(path)} can't be opened: ${opened.fault}`);
+  const engine = opened.value;
   if (!engine.ok) return fault(`the store in ${JSON.stringify(path)} can't be opened (${engine.fault}).`);
   try {
     const known = checkSchema(engine.value);
@@ -54,7 +63,8 @@ export async function withStored<T>(
   } catch {
     return fault(`the store in ${JSON.stringify(path)} is damaged and can't be read to its end.`);
   } finally {
-    await engine.value.close();
+    const closed = await alone(() => engine.value.close());
+    if (!closed.ok) await engine.value.close();
     if (isBackup && !hadLock) rmSync(lock, { force: true }); // it stays one file
   }
 }

@@ -22,6 +22,13 @@ const SPARE_BYTES_MAX = 4 * BUFFER_BYTES;
 
 const REMEDY = "put a backup in its place with `callgate restore`, or move it away to begin anew.";
 
+/** What keeps this process's batches apart from other processes' openings of the file. */
+export interface OpeningGate {
+  /** Calls `then` once nobody else is there, and keeps everybody out until `leave`. */
+  enter(then: () => void): void;
+  leave(): void;
+}
+
 export interface LmdbOptions {
   /** Exists and is the daemon's alone. */
   readonly directory: string;
@@ -29,12 +36,17 @@ export interface LmdbOptions {
   readonly crashed: (error: Error) => void;
   /** What its owner can do where the file is damaged: the end of a sentence. Default: the broker's. */
   readonly remedy?: string;
+  /** Entered by whoever opens this; left once it is open. Default: no other process opens the file. */
+  readonly gate?: OpeningGate;
 }
+
+const NO_GATE: OpeningGate = { enter: (then) => then(), leave: () => undefined };
 
 export class LmdbEngine implements Engine {
   readonly #environment: Environment;
   readonly #worker: Worker;
   readonly #path: string;
+  readonly #gate: OpeningGate;
   readonly #spare: ArrayBuffer[] = [];
   #writing:
     | { readonly batch: WriteBatch; readonly done: (fault: EngineFault | undefined) => void }
@@ -42,7 +54,19 @@ export class LmdbEngine implements Engine {
   #idle: (() => void) | undefined;
 
   /** The fault is a sentence for the owner. */
-  static async open({ directory, crashed, remedy = REMEDY }: LmdbOptions): Promise<Result<LmdbEngine>> {
+  static async open(options: LmdbOptions): Promise<Result<LmdbEngine>> {
+    const { gate = NO_GATE } = options;
+    try {
+      return await LmdbEngine.#open(options, gate);
+    } finally {
+      gate.leave();
+    }
+  }
+
+  static async #open(
+    { directory, crashed, remedy = REMEDY }: LmdbOptions,
+    gate: OpeningGate,
+  ): Promise<Result<LmdbEngine>> {
     const path = join(directory, STATE_FILE);
     let environment: Environment;
     try {
@@ -55,7 +79,7 @@ export class LmdbEngine implements Engine {
     }
     const worker = startWorker({ path });
     const failed = await started(worker);
-    if (failed === undefined) return ok(new LmdbEngine(path, environment, worker, crashed));
+    if (failed === undefined) return ok(new LmdbEngine(path, environment, worker, crashed, gate));
     await environment.close();
     return fault(`it can't be written: its thread did not start (${failed}).`);
   }
@@ -65,8 +89,10 @@ export class LmdbEngine implements Engine {
     environment: Environment,
     worker: Worker,
     crashed: LmdbOptions["crashed"],
+    gate: OpeningGate,
   ) {
     this.#path = path;
+    this.#gate = gate;
     this.#environment = environment;
     this.#worker = worker;
     worker.on("message", (answer: BatchAnswer) => this.#answered(answer));
@@ -96,7 +122,7 @@ export class LmdbEngine implements Engine {
     if (this.#writing !== undefined) throw new Error("a batch is being written");
     this.#writing = { batch, done };
     const { buffer, length } = batch;
-    this.#worker.postMessage({ buffer, length } satisfies BatchRequest, [buffer]);
+    this.#gate.enter(() => this.#worker.postMessage({ buffer, length } satisfies BatchRequest, [buffer]));
   }
 
   usedBytes(): number {
@@ -109,14 +135,16 @@ export class LmdbEngine implements Engine {
 
   async close(): Promise<void> {
     const ended = new Promise<void>((resolve) => this.#worker.once("exit", () => resolve()));
-    this.#idle = () => this.#worker.postMessage("close" satisfies BatchRequest);
+    this.#idle = () => this.#gate.enter(() => this.#worker.postMessage("close" satisfies BatchRequest));
     if (this.#writing === undefined) this.#idle();
     await ended;
     await this.#environment.close();
+    this.#gate.leave();
   }
 
   #answered(answer: BatchAnswer): void {
     if (answer === "ready") return;
+    this.#gate.leave();
     const { buffer, fault: code } = answer;
     // What is read in this very turn must not be what the batch found.
     this.#environment.resetReadTxn();

@@ -1,14 +1,18 @@
 // The store of a real daemon beside readers that take long, and with an audit that somebody has damaged.
 
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
+import { pathToFileURL } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Caller, connect, provide } from "../../src/library.ts";
 import { LmdbEngine } from "../../src/store/lmdb.ts";
 import { LmdbSnapshot } from "../../src/store/lmdb_snapshot.ts";
 import { TABLE, wholeTable } from "../../src/store/store_keys.ts";
 import { ECHO } from "./configs.ts";
-import { cleanUp, Daemon, onCleanUp, Place, run } from "./daemon.ts";
+import { callgate, cleanUp, Daemon, onCleanUp, Place, run } from "./daemon.ts";
 
 afterEach(cleanUp);
 
@@ -63,6 +67,31 @@ class World {
   }
 }
 
+/** In a process of its own; `look`: JavaScript that runs while it reads. Resolves to how often that went well. */
+async function comeAndGo(state: string, times: number, look = ""): Promise<number> {
+  const module = pathToFileURL(join(dirname(callgate()), "../src/host/stored_state.js")).href;
+  const script = `
+    const { withStored } = await import(${JSON.stringify(module)});
+    let well = 0;
+    for (let n = 0; n < ${times}; n += 1) {
+      const read = await withStored(${JSON.stringify(state)}, async (engine) => {
+        engine.get(Buffer.of(0));
+        ${look};
+        return { ok: true };
+      });
+      if (read.ok) well += 1;
+      else console.error(read.fault);
+    }
+    console.log(well);`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  onCleanUp(() => child.kill("SIGKILL"));
+  const [out] = await Promise.all([text(child.stdout), once(child, "close")]);
+  if (child.signalCode !== null) throw child.signalCode;
+  return Number(out);
+}
+
 describe("readers that take long, beside steady writes", () => {
   const SMALL = `${ECHO}
 [roles.agent.limits]
@@ -84,7 +113,10 @@ bytes_max = 1048576
           world.cli("verify"),
           run(["audit", "verify", "--state", world.state]),
         ]);
-        expect([inside.status, beside.status]).toEqual([0, 0]);
+        expect([inside, beside].map(({ status, out, err }) => (status === 0 ? "" : `${out}${err}`))).toEqual([
+          "",
+          "",
+        ]);
       }
       return reads;
     };
@@ -97,6 +129,32 @@ bytes_max = 1048576
     expect(world.storeBytes - before).toBeLessThan(Math.max(before, 8_388_608));
     // What a reader had held is used again once it is gone.
     expect(world.storeBytes - before - grown).toBeLessThan(Math.max(before / 2, 4_194_304));
+  });
+
+  it("that come and go by the thousand undo nothing that was written", async () => {
+    const world = await World.start(`${ECHO}\n[roles.agent.limits]\ncalls_per_second = 100000\n`);
+    await world.calls(32);
+    let open = 3;
+    const readers = Array.from({ length: open }, async () => {
+      const read = await comeAndGo(world.state, 700);
+      open -= 1;
+      return read;
+    });
+    while (open > 0) await world.calls(64);
+    expect(await Promise.all(readers)).toEqual([700, 700, 700]);
+    const verified = await run(["audit", "verify", "--state", world.state]);
+    expect(verified.out + verified.err).toMatch(/^the audit holds/);
+  });
+
+  it("that are killed in the midst of a look do not keep the store from using room again", async () => {
+    const world = await World.start(SMALL);
+    await world.calls(1600);
+    const before = world.storeBytes;
+    await expect(comeAndGo(world.state, 1, "process.kill(process.pid, 'SIGKILL')")).rejects.toBe("SIGKILL");
+    await world.calls(3200); // longer than it takes until somebody looks for the dead
+    const grown = world.storeBytes - before;
+    await world.calls(3200);
+    expect(world.storeBytes - before - grown).toBeLessThan(1_048_576);
   });
 
   it("that never lets go costs nobody a call", async () => {
