@@ -117,11 +117,13 @@ async function looksOf(
 }
 
 /** Something that nothing can be put into; what can't be looked at is told of by the writing. */
-function isNoDirectory(path: string): boolean {
+/** What is wrong with the directory that is there. */
+function wrongDirectory(path: string): string | undefined {
   try {
-    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === false;
-  } catch {
-    return false;
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === false ? "is no directory" : undefined;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === "EACCES" ? "can't be looked at by this user" : undefined; // what else: writing says it
   }
 }
 
@@ -144,9 +146,10 @@ function printed({ directory }: Choice, { path, mode, text }: Planned): string {
 
 /** The exit status, where it was said that nothing can be written there. */
 function refuse(terminal: Dialogue, { directory }: Choice, plan: readonly Planned[]): number | undefined {
-  if (isNoDirectory(directory)) {
+  const wrong = wrongDirectory(directory);
+  if (wrong !== undefined) {
     const shown = visibleLine(JSON.stringify(directory), 300);
-    terminal.err(`callgate: nothing was written: ${shown} is no directory\n`);
+    terminal.err(`callgate: nothing was written: ${shown} ${wrong}\n`);
     return EXIT.failed;
   }
   const there = thereAlready(directory, plan);

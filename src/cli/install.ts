@@ -2,7 +2,6 @@
 // with them it says, or does (--now). Idempotent: what is right already is not touched, and what somebody has changed by
 // hand stays, and is told of.
 
-import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { visibleLine } from "../base/display.ts";
 import type { Result } from "../base/faults.ts";
@@ -10,6 +9,7 @@ import type { InstalledConfig } from "../base/installed_config.ts";
 import { forbiddingSettings } from "../roles/mcp/provide/namespaces.ts";
 import { UsageFault } from "./call.ts";
 import { type Flags, textOf, type Words } from "./command_row.ts";
+import { isMissing } from "./init_write.ts";
 import { type InstallHost, isInstalled, requestOf } from "./install_choice.ts";
 import { stepsAfter } from "./install_next.ts";
 import { dropInPath, type InstallFile, type InstallRequest, planInstall } from "./install_plan.ts";
@@ -91,7 +91,7 @@ function refuseConfig(
 ): number {
   for (const { line, column, message } of faults)
     terminal.err(`${path}:${line}:${column}: ${visibleLine(message, 1000)}\n`);
-  const hint = existsSync(path) ? "" : ": `callgate init --systemd` makes one";
+  const hint = isMissing(path) ? ": `callgate init --systemd` makes one" : "";
   terminal.err(`callgate: nothing was written, since the config can't be used${hint}\n`);
   return EXIT.failed;
 }

@@ -22,19 +22,22 @@ export async function uninstall(terminal: Terminal, flags: Flags, run: RunStep):
     terminal.out(going.map(({ path }) => `would be removed: ${join(root, path)}\n`).join(""));
     return EXIT.ok;
   }
+  if (found.length === 0) terminal.out(`nothing that callgate install has written is in ${root}\n`);
   if (isHere && going.length > 0 && !(await runSteps(terminal, ending(going.map(({ path }) => path)), run)))
     terminal.err("callgate: what runs could not be ended; its files are removed all the same\n");
+  let gone = 0;
   for (const { path } of going) {
     const removed = await removeInstalled(root, path);
     if (removed.ok) terminal.out(`removed: ${join(root, path)}\n`);
     else terminal.err(`callgate: ${visibleLine(removed.fault, 500)}\n`);
+    if (removed.ok) gone += 1;
   }
   for (const { path } of found.filter((one) => !going.includes(one)))
     terminal.err(`kept, since it was changed by hand (--force removes it): ${join(root, path)}\n`);
   const purged = flags["purge"] === true ? await purge(terminal, join(root, STATE_DIRECTORY)) : true;
-  if (isHere) await runSteps(terminal, [{ why: "", words: ["systemctl", "daemon-reload"] }], run);
+  if (isHere && gone > 0) await runSteps(terminal, [{ why: "", words: ["systemctl", "daemon-reload"] }], run);
   terminal.out(left(flags["purge"] === true));
-  return purged && going.length === found.length ? EXIT.ok : EXIT.failed;
+  return purged && gone === found.length ? EXIT.ok : EXIT.failed;
 }
 
 /** Sockets, programs and the broker in one go: a caller in a socket would start it again. */

@@ -1,7 +1,6 @@
 // `callgate doctor`: the config as the daemon would meet it: its mistakes and what `callgate check` warns of, whether the
 // daemon's user can read it and nobody else can write it, and whether the users and groups that it names are there.
 
-import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { visibleLine } from "../base/display.ts";
 import {
@@ -18,14 +17,19 @@ import type { Place } from "./doctor_place.ts";
 import { barrier, WANTED } from "./doctor_users.ts";
 import { checkFile, type PathFault } from "./trusted_paths.ts";
 
+/** Of what another user is in the way of. */
+export const AS_ROOT: readonly string[] = ["# run this as root"];
+
 /** A file with more mistakes has them listed by `callgate check`. */
 const TOLD_MAX = 5;
 
 export function examineConfig(place: Place): Examined {
-  const { config, request } = place;
+  const { config, configFile, request } = place;
   const path = request.config;
-  if (statSync(path, { throwIfNoEntry: false }) === undefined)
-    return { check: "config", summary: "", findings: [missing(path)] };
+  if (configFile !== "there") {
+    const found = configFile === "none" ? missing(path) : unseen(path);
+    return { check: "config", summary: "", findings: [found] };
+  }
   const warnings = config.ok ? config.value.warnings.length : 0;
   const mistakes = config.ok ? [] : mistakesOf(place);
   return {
@@ -48,6 +52,15 @@ function missing(path: string): Finding {
       "# callgate doctor --config FILE, where it is elsewhere; or make one:",
       `callgate init ${shellWord(dirname(path))}`,
     ],
+  });
+}
+
+function unseen(path: string): Finding {
+  return unseenFinding({
+    code: "config_unseen",
+    what: `the config ${visibleLine(path)} is not this user's to read, or to see`,
+    why: "it says where things are, and whose",
+    mend: AS_ROOT,
   });
 }
 
@@ -125,8 +138,7 @@ export function pathFinding(
   const { code, path, sentence } = found;
   const word = shellWord(path);
   const what = visibleLine(sentence.replace(/:? (?:chmod|chown) .*$|\.$/, ""), 500);
-  if (code === "unreadable")
-    return unseenFinding({ code: `${check}_unseen`, what, why, mend: ["# run this as root"] });
+  if (code === "unreadable") return unseenFinding({ code: `${check}_unseen`, what, why, mend: AS_ROOT });
   const owner = user.uid === 0 ? "root" : (accounts.userName(user.uid) ?? String(user.uid));
   const mends: Readonly<Partial<Record<PathFault["code"], string>>> = {
     open_to_others: `chmod go-w ${word}`,
@@ -145,7 +157,7 @@ export function pathFinding(
 export function examineUsers(place: Place): Examined {
   const { config, accounts } = place;
   const check = "users";
-  if (!config.ok) return unread(check);
+  if (!config.ok) return unread(check, place);
   const roles = [...config.value.config.policy.roles.values()];
   const told = roles.map((role) => `${role.name}: ${admittedText(role, place)}`);
   return {
@@ -159,7 +171,7 @@ export function examineUsers(place: Place): Examined {
 }
 
 /** Of a check that has nothing to go by. */
-export function unread(check: string): Examined {
+export function unread(check: string, { configFile }: Place): Examined {
   return {
     check,
     summary: "",
@@ -168,7 +180,7 @@ export function unread(check: string): Examined {
         code: "config_needed",
         what: "not looked at: the config can't be used",
         why: "the config says where things are, and whose",
-        mend: ["# mend the config first"],
+        mend: configFile === "unseen" ? AS_ROOT : ["# mend the config first"],
       }),
     ],
   };

@@ -11,7 +11,7 @@ import {
   warningFinding,
 } from "../base/findings.ts";
 import { shellWord } from "../base/shell_word.ts";
-import { unread } from "./doctor_config.ts";
+import { AS_ROOT, unread } from "./doctor_config.ts";
 import type { Place } from "./doctor_place.ts";
 import { errnoCode } from "./trusted_paths.ts";
 
@@ -35,9 +35,10 @@ const FREE_BYTES_MIN = 16_777_216;
 const FREE_BYTES_LOW = 268_435_456;
 const FREE_FILES_MIN = 16;
 
-export function examineDisk({ config }: Place): Examined {
+export function examineDisk(place: Place): Examined {
+  const { config } = place;
   const check = "disk";
-  if (!config.ok) return unread(check);
+  if (!config.ok) return unread(check, place);
   const { stateDir } = config.value.config;
   try {
     const path = nearest(stateDir);
@@ -53,7 +54,7 @@ export function examineDisk({ config }: Place): Examined {
           code: "disk_unseen",
           what,
           why: "whether there is room is not known",
-          mend: ["# run this as root"],
+          mend: AS_ROOT,
         }),
       ],
     };

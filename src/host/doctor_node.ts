@@ -83,7 +83,7 @@ function ofProgram(pid: number): Finding | undefined {
   const script = scriptOf(pid);
   const startedMs = startOf(pid);
   if (script === undefined || startedMs === undefined) return undefined;
-  const changed = statSync(script, { throwIfNoEntry: false })?.ctimeMs;
+  const changed = changeOf(script);
   if (changed === undefined || changed <= startedMs + START_ERROR_MS) return undefined;
   return warningFinding({
     code: "program_replaced",
@@ -91,6 +91,15 @@ function ofProgram(pid: number): Finding | undefined {
     why: "an older callgate runs than the one that is installed",
     mend: ["systemctl restart callgate"],
   });
+}
+
+/** In ms since 1970; undefined also of what this user can't see. */
+function changeOf(path: string): number | undefined {
+  try {
+    return statSync(path).ctimeMs;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The kernel tells a start in hundredths of a second after a boot that it tells in seconds. */

@@ -2,13 +2,14 @@
 // and the daemon that lives, where one does. Who that is, the kernel's table of locks tells: nothing is locked, and nobody
 // is connected to, to find out.
 
-import { readFileSync, statSync } from "node:fs";
+import { accessSync, constants, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Result } from "../base/faults.ts";
 import { type ConfigRead, loadConfig } from "./config.ts";
 import type { ConfigFault } from "./config_faults.ts";
 import type { Units } from "./doctor_systemctl.ts";
 import { type Accounts, type Identity, identityOfProcess, readAccounts } from "./doctor_users.ts";
+import { errnoCode } from "./trusted_paths.ts";
 
 export interface DoctorRequest {
   /** Absolute. */
@@ -29,9 +30,13 @@ export interface DaemonUser extends Identity {
 /** A daemon that holds the state directory; `unseen`: this user may not look. */
 export type Living = { readonly pid: number } | "none" | "unseen";
 
+/** What a file is to this user, whatever is in it. */
+export type Sight = "there" | "none" | "unseen";
+
 export interface Place {
   readonly request: DoctorRequest;
   readonly config: Result<ConfigRead, readonly ConfigFault[]>;
+  readonly configFile: Sight;
   readonly accounts: Accounts;
   readonly user: DaemonUser;
   readonly living: Living;
@@ -43,7 +48,7 @@ export interface Place {
 export async function findPlace(request: DoctorRequest, units: Units, nowMs: number): Promise<Place> {
   const config = await loadConfig(request.config);
   const accounts = readAccounts();
-  const living: Living = config.ok ? livingIn(config.value.config.stateDir) : "none";
+  const living: Living = config.ok ? livingIn(config.value.config.stateDir) : "unseen";
   const user = daemonUser(
     request,
     accounts,
@@ -52,7 +57,20 @@ export async function findPlace(request: DoctorRequest, units: Units, nowMs: num
     config.ok ? config.value.config.stateDir : undefined,
   );
   const listens = new Set(units.units.flatMap((unit) => unit.listens));
-  return { request, config, accounts, user, living, listens, nowMs };
+  const configFile = sightOf(request.config);
+  return { request, config, configFile, accounts, user, living, listens, nowMs };
+}
+
+/** Whether this user may read it. */
+export function sightOf(path: string): Sight {
+  try {
+    accessSync(path, constants.R_OK);
+    return "there";
+  } catch (error) {
+    const code = errnoCode(error);
+    if (code === "EACCES" || code === "EPERM") return "unseen";
+    return code === "ENOENT" ? "none" : "there"; // what else is wrong with it, who reads it says
+  }
 }
 
 /** Where it can't be told: whoever asks. */
@@ -76,10 +94,19 @@ function daemonUser(
   if (process_ !== undefined) return of(process_, "the daemon runs as that user");
   const ofUnit = units.daemonUser === undefined ? undefined : accounts.uidOf(units.daemonUser);
   if (ofUnit !== undefined) return of(accounts.identity(ofUnit), "User= of callgate.service");
-  const owner = stateDir === undefined ? undefined : statSync(stateDir, { throwIfNoEntry: false })?.uid;
+  const owner = stateDir === undefined ? undefined : ownerOf(stateDir);
   if (owner !== undefined) return of(accounts.identity(owner), "the state directory's owner");
   const own = process.geteuid?.() ?? -1;
   return of({ uid: own, gids: new Set(process.getgroups?.() ?? []) }, "who asks here");
+}
+
+/** undefined: it is not there, or this user can't see it. */
+function ownerOf(path: string): number | undefined {
+  try {
+    return statSync(path).uid;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whoever holds the lock of a state directory (state_dir.ts). */

@@ -11,6 +11,8 @@ import {
   warningFinding,
 } from "../base/findings.ts";
 import { shellWord } from "../base/shell_word.ts";
+import { AS_ROOT } from "./doctor_config.ts";
+import { sightOf } from "./doctor_place.ts";
 import type { Credential, Units } from "./doctor_systemctl.ts";
 import { type Accounts, asUser, canBe } from "./doctor_users.ts";
 import { errnoCode } from "./trusted_paths.ts";
@@ -50,7 +52,7 @@ function handedFindings({ path, needed }: Credential, accounts: Accounts): reado
         code: "secret_unseen",
         what,
         why: "whether others can read it is not known",
-        mend: ["# run this as root"],
+        mend: AS_ROOT,
       }),
     ];
   }
@@ -94,16 +96,16 @@ async function connectorFindings(
   { units }: Units,
   accounts: Accounts,
 ): Promise<readonly Finding[]> {
-  const name = units.find((unit) => CONNECTOR_UNIT.test(unit.name))?.user ?? "";
-  const uid = accounts.uidOf(name) ?? process.geteuid?.() ?? -1;
+  const named = accounts.uidOf(units.find((unit) => CONNECTOR_UNIT.test(unit.name))?.user ?? "");
+  const uid = named ?? process.geteuid?.() ?? -1;
   const command = `callgate connector serve --check --config ${shellWord(path)}`;
-  if (!canBe(uid))
+  if (!canBe(uid) || (named === undefined && sightOf(path) === "unseen"))
     return [
       unseenFinding({
         code: "secret_unseen",
         what: `${visibleLine(path)} is looked at as ${accounts.userText(uid)} only`,
         why: "whether its secrets can be used is not known",
-        mend: ["# run this as root"],
+        mend: AS_ROOT,
       }),
     ];
   const { checkConnector } = await import("./connector_check.ts");

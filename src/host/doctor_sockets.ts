@@ -2,13 +2,20 @@
 // are, and whether those who are admitted can reach theirs. They are looked at and never connected to: a stranger's
 // connection would be refused, and told in the audit.
 
-import { lstatSync, readdirSync, type Stats, statSync } from "node:fs";
+import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import { visibleLine } from "../base/display.ts";
-import { type Examined, errorFinding, type Finding, noteFinding, warningFinding } from "../base/findings.ts";
+import {
+  type Examined,
+  errorFinding,
+  type Finding,
+  noteFinding,
+  unseenFinding,
+  warningFinding,
+} from "../base/findings.ts";
 import { shellWord } from "../base/shell_word.ts";
 import type { RolePolicy } from "../policy/policy.ts";
-import { pathFinding, unread } from "./doctor_config.ts";
+import { AS_ROOT, pathFinding, unread } from "./doctor_config.ts";
 import type { Place } from "./doctor_place.ts";
 import { barrier, type Identity, WANTED } from "./doctor_users.ts";
 import { SOCKET_PATH_BYTES_MAX } from "./socket_files.ts";
@@ -20,7 +27,7 @@ const PATH_BYTES_NEAR = SOCKET_PATH_BYTES_MAX - 4;
 
 export function examineSockets(place: Place): Examined {
   const check = "sockets";
-  if (!place.config.ok) return unread(check);
+  if (!place.config.ok) return unread(check, place);
   const { config } = place.config.value;
   const directory = config.socketsDir;
   const roles = [...config.policy.roles.values()];
@@ -49,13 +56,37 @@ function notMade(directory: string): Finding {
 }
 
 function socketFindings(role: RolePolicy, path: string, place: Place): readonly Finding[] {
-  const stats = lstatSync(path, { throwIfNoEntry: false });
+  const stats = statsOf(path);
+  if (stats === "unseen") return [unseenSocket(path, role)];
   if (stats === undefined) return [...absent(role, path, place), ...near(role, path)];
   if (!stats.isSocket()) return [notSocket(path)];
   const wrong = [ownerOf(path, stats, place), modeOf(role, path, stats), groupOf(role, path, stats, place)];
   const findings = wrong.filter((one) => one !== undefined);
   const stale = place.living === "none" && stats.uid !== 0 ? [staleSocket(path)] : [];
   return [...findings, ...stale, ...unreachable(role, path, place), ...near(role, path)];
+}
+
+function isSocket(path: string): boolean {
+  const stats = statsOf(path);
+  return stats !== "unseen" && stats?.isSocket() === true;
+}
+
+/** undefined: it is not there. */
+function statsOf(path: string): Stats | "unseen" | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch {
+    return "unseen";
+  }
+}
+
+function unseenSocket(path: string, { name }: RolePolicy): Finding {
+  return unseenFinding({
+    code: "socket_unseen",
+    what: `${visibleLine(path)} can't be looked at by this user`,
+    why: `whether those whom role ${name} admits can connect, and nobody else, is not known`,
+    mend: AS_ROOT,
+  });
 }
 
 /** Where a daemon lives it listens everywhere, or its socket was taken away. */
@@ -206,14 +237,6 @@ function namesIn(directory: string): readonly string[] {
     return readdirSync(directory);
   } catch {
     return [];
-  }
-}
-
-function isSocket(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false })?.isSocket() === true;
-  } catch {
-    return false;
   }
 }
 

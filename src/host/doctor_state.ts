@@ -14,7 +14,7 @@ import {
 } from "../base/findings.ts";
 import { shellWord } from "../base/shell_word.ts";
 import { localTime, span } from "../base/time_text.ts";
-import { pathFinding, unread } from "./doctor_config.ts";
+import { AS_ROOT, pathFinding, unread } from "./doctor_config.ts";
 import type { Place } from "./doctor_place.ts";
 import { barrier, WANTED } from "./doctor_users.ts";
 import { checkDirectory } from "./trusted_paths.ts";
@@ -28,7 +28,7 @@ const STATE_WHY =
 
 export function examineState(place: Place): Examined {
   const check = "state";
-  if (!place.config.ok) return unread(check);
+  if (!place.config.ok) return unread(check, place);
   const directory = place.config.value.config.stateDir;
   const { living, user } = place;
   const by = typeof living === "object" ? `in use by pid ${living.pid}` : "no daemon holds it";
@@ -89,7 +89,7 @@ function plantedFile(path: string, uid: number): readonly Finding[] {
         code: "state_unseen",
         what: `${visibleLine(path)} can't be looked at by this user`,
         why: STATE_WHY,
-        mend: ["# run this as root"],
+        mend: AS_ROOT,
       }),
     ];
   }

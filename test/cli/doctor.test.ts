@@ -215,6 +215,22 @@ describe("callgate doctor, where no daemon runs,", () => {
     );
   });
 
+  it("tells some of a config's many mistakes, and how many more there are", async () => {
+    const roles = Array.from({ length: 8 }, (_, n) => `[roles.more${n}]\nuser = 7\n`);
+    const report = await doctor(new Place(`${ECHO}${roles.join("")}`));
+    expect(report.wrong.filter((one) => one === "config config_mistake")).toHaveLength(5);
+    expect(finding(report, "config_mistakes").what).toMatch(/ has \d+ more of them$/);
+  });
+
+  it("tells that there is no state directory yet, or that its user could not make it", async () => {
+    const place = new Place(ECHO);
+    expect(finding(await doctor(place), "state_missing").severity).toBe("note");
+    const report = await doctor(place, ["--user", String(STRANGER)]);
+    expect(finding(report, "state_missing").severity).toBe("warning");
+    mend(report, "state_missing");
+    expect((await doctor(place, ["--user", String(STRANGER)])).wrong).not.toContain("state state_missing");
+  });
+
   it("says that a config is missing, and refuses a user that nobody is", async () => {
     const place = new Place(ECHO);
     rmSync(place.config);
