@@ -116,8 +116,7 @@ async function looksOf(
   return lookAtServers(choice, { file, limitMs: lengthOf(flags, "startTimeout"), env, home, say });
 }
 
-/** Something that nothing can be put into; what can't be looked at is told of by the writing. */
-/** What is wrong with the directory that is there. */
+/** Why nothing can be put into what is there. */
 function wrongDirectory(path: string): string | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })?.isDirectory() === false ? "is no directory" : undefined;

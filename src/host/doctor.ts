@@ -1,5 +1,6 @@
 // The host's part of `callgate doctor`: one table of checks, run one after the other. Each only looks: nothing is changed, no
-// lock is taken, and no socket is connected to. What a living daemon says of itself is asked by the command (cli/doctor_daemon.ts).
+// lock outlives the moment in which the store is opened, and no socket is connected to. What a living daemon says of itself is
+// asked by the command (cli/doctor_daemon.ts).
 
 import { join } from "node:path";
 import { type Examined, errorFinding } from "../base/findings.ts";

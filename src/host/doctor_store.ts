@@ -55,7 +55,8 @@ export async function examineStore(place: Place): Promise<StoreSeen> {
   if (typeof owner !== "number" || !canBe(owner))
     return seen("", [unseen("is not this user's to look into", AS_ROOT)]);
   const reachable = await aloneIn(directory, await loadLibc(), () => undefined);
-  if (!reachable.ok) return seen("", [unseen(`can't be opened: ${reachable.fault}`, REACH)]);
+  if (!reachable.ok)
+    return seen("", [unseen(`can't be opened: ${reachable.fault.replace(/\.$/, "")}`, REACH)]);
   const read = await readApart(directory, owner);
   if (!read.ok) return seen("", [damaged(read.fault)]);
   const { schema, records, lastSeq, broken, newestMs, bytes } = read.value;
